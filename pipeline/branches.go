@@ -1,7 +1,7 @@
 package pipeline
 
 // Branches are the pipelines that list a connector as a receiver. As a Consumer, they pass each
-// batch to all of these pipelines, like several exporters of one pipeline.
+// batch to all of these pipelines.
 type Branches interface {
 	Consumer
 	// Only returns a Consumer that passes batches to these pipelines.
@@ -12,19 +12,19 @@ type Branches interface {
 // is loaded, the framework checks that the pipeline lists the connector as a receiver.
 type PipelineID struct{ ID }
 
-// HeaderReader is implemented by configurations of connectors that may read the headers of
-// requests. It returns the paths of the keys that do so, by the names of the headers. The framework
-// checks that receivers and processors in front of the connector keep the headers.
+// HeaderReader is implemented by configurations of connectors that may read request headers. It
+// maps the name of each header to the path of the key that reads it. The framework checks that the
+// receivers and processors in front of the connector keep these headers.
 type HeaderReader interface {
 	ReadsHeaders() (keys map[string]string)
 }
 
 // HeaderJoiner is implemented by configurations of processors that join requests. It returns the
-// path of a key with the headers that joined requests keep, and these headers.
+// headers that joined requests keep, and the path of the key that lists them.
 type HeaderJoiner interface {
 	JoinsHeaders() (key string, kept []string)
 }
 
-// HeaderKeeper is implemented by blocks of receiver configurations that say whether the headers of
-// requests stay available (include_metadata).
+// HeaderKeeper is implemented by blocks of receiver configurations that say whether to keep request
+// headers (include_metadata).
 type HeaderKeeper interface{ KeepsHeaders() bool }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Budget limits memory in the whole process. There are three: that of requests in flight
-// (service.limits.inflight), that of queries (service.limits.query_memory) and that of spans that
-// processors hold (service.limits.held). Receivers reserve
-// bytes before they read a request into memory, grow the reservation while they decompress it, and
-// release it when the request is answered. Queries reserve bytes when they are admitted, and more
-// before they use more (see tracestore.Reserve). Reservations never wait: what exceeds the limit is
-// refused as overloaded. A Budget is safe for concurrent use.
+// Budget limits memory in the whole process. There are three budgets: for requests in flight
+// (service.limits.inflight), for queries (service.limits.query_memory) and for spans that
+// processors hold (service.limits.held). Receivers reserve bytes before they read a request into
+// memory, grow the reservation while they decompress it, and release it when the request is
+// answered. Queries reserve bytes when they are admitted, and more before they use more (see
+// tracestore.Reserve). Reservations never wait: a reservation that exceeds the limit is refused as
+// overloaded. A Budget is safe for concurrent use.
 type Budget struct {
 	key      string // of the limit
 	exceeded error
@@ -23,19 +23,20 @@ type Budget struct {
 	peak     atomic.Int64
 }
 
-// NewBudget returns a budget of limit bytes for requests in flight. 0 or less is no limit, for
-// tests.
+// NewBudget returns a budget of limit bytes for requests in flight. A limit of 0 or less means no
+// limit, for tests.
 func NewBudget(limit int64) *Budget {
 	return newBudget("service.limits.inflight", ErrOverBudget, limit)
 }
 
-// NewQueryBudget returns a budget of limit bytes for queries. 0 or less is no limit, for tests.
+// NewQueryBudget returns a budget of limit bytes for queries. A limit of 0 or less means no limit,
+// for tests.
 func NewQueryBudget(limit int64) *Budget {
 	return newBudget("service.limits.query_memory", ErrQueryMemory, limit)
 }
 
-// NewHeldBudget returns a budget of limit bytes for spans that processors hold. 0 or less is no
-// limit, for tests.
+// NewHeldBudget returns a budget of limit bytes for spans that processors hold. A limit of 0 or
+// less means no limit, for tests.
 func NewHeldBudget(limit int64) *Budget {
 	return newBudget("service.limits.held", ErrHeldMemory, limit)
 }
@@ -50,8 +51,8 @@ func newBudget(key string, exceeded error, limit int64) *Budget {
 // [Overloaded] error that wraps [ErrOverBudget] or [ErrQueryMemory].
 func (b *Budget) Reserve(n int64) (*Reservation, error) { return b.ReserveLeaving(n, 0) }
 
-// ReserveLeaving is like Reserve, for a reservation that leaves the given number of bytes of the
-// limit to others: it is refused, and does not grow, if fewer would be free.
+// ReserveLeaving is like Reserve but leaves the given number of bytes to others: the reservation is
+// refused, and cannot grow, if fewer bytes would remain free.
 func (b *Budget) ReserveLeaving(n, free int64) (*Reservation, error) {
 	r := &Reservation{budget: b, leaves: max(free, 0)}
 	if err := r.Grow(n); err != nil {
@@ -60,21 +61,21 @@ func (b *Budget) ReserveLeaving(n, free int64) (*Reservation, error) {
 	return r, nil
 }
 
-// Used returns the number of bytes that are reserved.
+// Used returns the number of reserved bytes.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Peak returns the maximum number of bytes that have been reserved at the same time.
+// Peak returns the maximum number of bytes reserved at the same time so far.
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
 // Limit returns the limit in bytes.
 func (b *Budget) Limit() int64 { return b.limit.Load() }
 
-// SetLimit changes the limit. If more is reserved already, further reservations fail until it is
-// released.
+// SetLimit changes the limit. If more is reserved already, further reservations fail until enough
+// is released.
 func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
 
-// take reserves n > 0 bytes if they fit and leave the given number free. Bytes that do not fit are
-// not counted even briefly: they would make other requests fail.
+// take reserves n > 0 bytes if at least the given number stays free. It never counts bytes that do
+// not fit, not even briefly, because that would make other requests fail.
 func (b *Budget) take(n, leaves int64) error {
 	configured := b.limit.Load()
 	limit := configured
@@ -106,8 +107,8 @@ func (b *Budget) notePeak(used int64) {
 	}
 }
 
-// Reservation is a number of reserved bytes of a [Budget]. It is safe for concurrent use. After
-// Release it does not grow any more.
+// Reservation is a number of reserved bytes of a [Budget]. It is safe for concurrent use. It cannot
+// grow after Release.
 type Reservation struct {
 	budget *Budget
 	leaves int64 // bytes of the limit that it does not use
@@ -149,7 +150,7 @@ func (r *Reservation) grow(n int64) error {
 	return nil
 }
 
-// Shrink returns n bytes to the budget, or all that are reserved if these are fewer.
+// Shrink returns n bytes to the budget, but at most the reserved ones.
 func (r *Reservation) Shrink(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +159,7 @@ func (r *Reservation) Shrink(n int64) {
 	r.held -= n
 }
 
-// Held returns the number of bytes that are reserved.
+// Held returns the number of reserved bytes.
 func (r *Reservation) Held() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
-// Consumer accepts spans. Processors and exporters are Consumers, and so is what the framework
-// passes to receivers and processors as next.
+// Consumer accepts spans. Processors and exporters are Consumers, and so is the next argument that
+// the framework passes to receivers and processors.
 //
 // Consume returns nil once all spans of b are where the pipeline says they are: stored, queued, or
-// accepted by the next hop. Any other error than a [Partial] means that no span was accepted. The
+// accepted by the next hop. An error other than [Partial] means that no span was accepted. The
 // class of the error decides what happens next: errors marked with [Permanent] are not retried,
 // errors marked with [Overloaded] are retried after their delay, and all others may be retried.
 //
@@ -38,26 +38,26 @@ type Starter interface {
 //
 // Stop is called exactly once, after Start has succeeded, or after the component was built if it
 // has no Start. It accepts no new work, finishes the work that was accepted, and returns. When ctx
-// ends, it returns at once with an error that says what is unfinished.
+// ends, it returns immediately with an error that says what is unfinished.
 type Stopper interface {
 	Stop(ctx context.Context) error
 }
 
-// Replaceable is implemented by components that can run beside the component that replaces them
-// when the configuration is reloaded: they hold nothing exclusively except sockets, which the
-// replacement gets from [Env.Listen] and [Env.ListenPacket] while they are still open. Other
-// components that have Start are stopped before their replacement is started. So are all exporters.
+// Replaceable is implemented by components that can run at the same time as their replacement when
+// the configuration is reloaded: they hold nothing exclusively except sockets, which the
+// replacement gets from [Env.Listen] and [Env.ListenPacket] while they are still open. All
+// exporters, and other components that have Start, are stopped before their replacement is started.
 //
 // HandOver is called before Stop, normally after the replacement has started. It accepts no new
-// connections, continues to serve the open ones, asks their clients to connect again, and returns
-// when they have done so or ctx ends. It is not called when the process stops.
+// connections, continues to serve the open ones, asks their clients to reconnect, and returns when
+// they have done so or ctx ends. It is not called when the process stops.
 type Replaceable interface {
 	HandOver(ctx context.Context)
 }
 
-// MaxWaiter is implemented by receivers whose clients do not wait for an answer. MaxWait is called
+// MaxWaiter is implemented by receivers whose clients do not wait for a response. MaxWait is called
 // for each batch and replaces service.limits.max_wait: it returns the maximum time until Consume
-// answers, or 0 for no limit.
+// returns, or 0 for no limit.
 type MaxWaiter interface {
 	MaxWait() time.Duration
 }
@@ -83,8 +83,8 @@ func (k Kind) String() string {
 // `receivers`, `processors`, `exporters`, `connectors` or `extensions`.
 func (k Kind) Section() string { return k.String() + "s" }
 
-// Settings is what the framework passes to a component when it builds it. A component uses nothing
-// else to reach the outside, so that tests can replace all of it.
+// Settings is what the framework passes to a component when it builds it. A component reaches the
+// outside only through its Settings, so that tests can replace everything.
 type Settings struct {
 	ID          ID
 	Logger      *zap.Logger           // has the fields component and kind
@@ -94,11 +94,11 @@ type Settings struct {
 	Budget      *Budget               // bytes of requests in flight, shared by the whole process
 	QueryMemory *Budget               // bytes that queries hold, shared by the whole process
 	// Connections counts another connection of a listener and returns the function that counts it
-	// as closed, or nil if service.limits.connections is reached and the connection need not be
-	// admitted nevertheless. Nil, as in tests, admits all.
+	// as closed. If service.limits.connections is reached and must is false, it returns nil: the
+	// connection is refused. If Connections is nil, as in tests, all connections are admitted.
 	Connections func(must bool) (release func())
-	// Report reports the component as degraded, or with nil as healthy again. If err is marked with
-	// NotReady, the process is not ready meanwhile.
+	// Report reports the component as degraded, or with nil as recovered. While the last err is
+	// marked with NotReady, the process is not ready.
 	Report  func(err error)
 	Process Process // state of the whole process
 	// Tracer makes spans about the work of the component. Nil, as in tests and for extensions that
@@ -110,21 +110,22 @@ type Settings struct {
 	// HeldMemory limits the bytes that all processors together hold; see [Holder]. It is nil for
 	// components that are not processors.
 	HeldMemory *Budget
-	// HeldTenants is the maximum number of tenants, beside the default one, of which a Holder holds
-	// spans at the same time.
+	// HeldTenants is the maximum number of tenants, besides the default one, whose spans a Holder
+	// holds at the same time.
 	HeldTenants int
-	// Dropped records that a Holder dropped n spans that it had accepted, and Made that it passed
-	// on n spans that it had not been given. They are nil for components that are not a Holder.
+	// Dropped records that a Holder dropped n accepted spans. Made records that it passed on n
+	// spans that it created itself. Both are nil for components that are not a Holder.
 	Dropped func(spans int, reason string)
 	Made    func(spans int)
-	// Write returns the Consumer by which an extension writes to an exporter that it refers to, so
-	// that the spans are counted. See Counted.
+	// Write returns the Consumer through which an extension writes to an exporter that it refers
+	// to, so that the spans are counted. See Counted.
 	Write func(exporter Consumer) Consumer
 }
 
-// Counted returns a Consumer that passes spans to an exporter that a [Ref] of an extension yields.
-// Like the spans of a pipeline, they pass the counters, queue and retries of the exporter; the
-// extension counts them like a receiver. Without a framework, in tests, it returns the exporter.
+// Counted returns a Consumer that passes spans to an exporter from a [Ref] of an extension. Like
+// the spans of a pipeline, they pass through the counters, queue and retries of the exporter, and
+// the extension counts them as a receiver does. Without a framework, in tests, it returns the
+// exporter.
 func (s *Settings) Counted(exporter Consumer) Consumer {
 	if s.Write == nil {
 		return exporter

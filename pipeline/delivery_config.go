@@ -7,10 +7,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
 )
 
-// Delivery holds the configuration keys by which the framework delivers batches to an exporter that
-// sends over a network: timeout, retries and sending queue. The configuration of the exporter
-// embeds it. Consume of the exporter then makes a single attempt. The keys are those of the
-// OpenTelemetry Collector, where it has them.
+// Delivery holds the configuration keys for delivery to an exporter that sends over a network:
+// timeout, retries and sending queue. The configuration of the exporter embeds it; the framework
+// then retries and queues, and the exporter's Consume makes a single attempt. The keys have the
+// same names as in the OpenTelemetry Collector.
 type Delivery struct {
 	Timeout Duration              `yaml:"timeout" doc:"Maximum duration of one attempt to send a batch."`
 	Retry   RetryConfig           `yaml:"retry_on_failure" doc:"Retries after temporary errors."`
@@ -38,8 +38,8 @@ func DefaultDelivery() Delivery {
 	}
 }
 
-// DeliveryConfig returns d. It is promoted to configurations that embed Delivery, by which the
-// framework recognizes them.
+// DeliveryConfig returns d. The framework recognizes configurations that embed Delivery by this
+// method.
 func (d *Delivery) DeliveryConfig() *Delivery { return d }
 
 // KeepsOnDisk reports whether there is a queue on disk.

@@ -1,6 +1,6 @@
-// Package pipeline is what authors of components use: receivers, processors, exporters, connectors
-// and extensions. Package [github.com/tracing-backend/tracing/pipeline/app] turns a list of
-// components into a program.
+// Package pipeline is the API for authors of components: receivers, processors, exporters,
+// connectors and extensions. Package [github.com/tracing-backend/tracing/pipeline/app] turns a list
+// of components into a program.
 //
 // Spans flow from receivers through processors to exporters:
 //
@@ -16,7 +16,7 @@
 // Consume is synchronous: a receiver answers its client when all exporters have answered, or when a
 // sending queue before an exporter holds the spans. At the edges, the framework counts spans,
 // recovers from panics, distributes spans to several pipelines and exporters, retries, queues, and
-// holds callers back while the configuration is reloaded.
+// makes callers wait while the configuration is reloaded.
 //
 // A component is a Go value that a [Factory] builds. It implements [Consumer], or not, depending on
 // its kind, and optional interfaces such as [Starter] and [Stopper]. There is no registration and

@@ -22,7 +22,7 @@ type DurabilityReporter interface {
 }
 
 // DurableConfig is implemented by pointers to configurations of exporters that may keep
-// acknowledged spans on disk: by those that embed [Delivery], and by those of stores.
+// acknowledged spans on disk: stores, and exporters that embed [Delivery].
 type DurableConfig interface {
 	// KeepsOnDisk reports whether the store or the queue of the exporter is on disk.
 	KeepsOnDisk() bool

@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Env holds the functions by which components reach the operating system: files, clock, randomness
-// and network. Tests replace them.
+// Env gives components access to the operating system: files, clock, randomness and network. Tests
+// replace it.
 type Env struct {
 	FS           vfs.FS // for files below Settings.Dir
 	Now          func() time.Time

@@ -29,40 +29,40 @@ var ErrQueryMemory = errors.New("running queries use all of their memory")
 // ErrHeldMemory is wrapped by the errors of a [Budget] for spans that processors hold.
 var ErrHeldMemory = errors.New("processors hold too many spans")
 
-// ErrStopping is the error of work that is refused because the process shuts down.
+// ErrStopping is the error of work that is refused because the process is shutting down.
 var ErrStopping = errors.New("shutting down")
 
-// Permanent marks err as an error of the data itself: sending the same data again cannot succeed,
-// so it is not retried. Permanent(nil) is nil.
+// Permanent marks err as an error in the data itself: resending the same data cannot succeed, so it
+// is not retried. Permanent(nil) is nil.
 func Permanent(err error) error { return errclass.Permanent(err) }
 
-// Overloaded marks err as temporary: the data may be sent again, but not before the given delay; 0
-// stands for one second. Overloaded(nil, after) is nil.
+// Overloaded marks err as temporary: the data may be resent after the given delay; 0 means one
+// second. Overloaded(nil, after) is nil.
 func Overloaded(err error, after time.Duration) error { return errclass.Overloaded(err, after) }
 
-// Unavailable marks err as temporary: something that the operation needs cannot be reached at the
-// moment. The operation may be repeated after the given delay; 0 stands for one second.
-// Unavailable(nil, after) is nil.
+// Unavailable marks err as temporary: something that the operation needs is unreachable at the
+// moment. The operation may be retried after the given delay; 0 means one second. Unavailable(nil,
+// after) is nil.
 func Unavailable(err error, after time.Duration) error { return errclass.Unavailable(err, after) }
 
 // IsTemporary reports whether err is marked with [Overloaded] or [Unavailable]. The status of such
-// an error says when to repeat the operation, for reads as well as writes.
+// an error says when to retry the operation, for reads as well as writes.
 func IsTemporary(err error) bool { return errclass.IsDelayed(err) }
 
-// IsPermanent reports whether retrying cannot succeed: err is marked with [Permanent], or is a
-// limit error or a gRPC status that says so. err must not be nil.
+// IsPermanent reports whether retrying is useless: err is marked with [Permanent], or is a limit
+// error or a gRPC status with that meaning. err must not be nil.
 func IsPermanent(err error) bool { return errclass.Of(err).Permanent() }
 
 // IsAboutData reports whether err is permanent and caused by the data itself, so that other data
-// may be accepted: it is marked with [Permanent], is a limit error, or is a gRPC status that says
-// so; or a component of this process panicked. An error of credentials or a bug of the next hop is
+// may be accepted: it is marked with [Permanent], is a limit error or a gRPC status with that
+// meaning, or a component of this process panicked. Wrong credentials and bugs of the next hop are
 // not about the data. err must not be nil.
 func IsAboutData(err error) bool { return errclass.AboutData(err) }
 
-// Partial is the error of a batch of which some spans were rejected permanently and the others were
-// accepted. Receivers answer it with the partial success of their protocol. It is permanent,
-// because sending the batch again would duplicate the accepted spans: [HTTPStatus] returns 400,
-// which is the answer if the protocol has no partial success and its clients report errors.
+// Partial is the error of a batch in which some spans were rejected permanently and the others were
+// accepted. Receivers respond with the partial success of their protocol. It is permanent, because
+// resending the batch would duplicate the accepted spans: [HTTPStatus] returns 400, for protocols
+// that have no partial success and whose clients report errors.
 type Partial struct {
 	Rejected int // number of spans
 	Err      error
@@ -76,8 +76,8 @@ func (e *Partial) Unwrap() error { return Permanent(cmp.Or(e.Err, errRejected)) 
 
 var errRejected = errors.New("spans rejected")
 
-// HTTPStatus returns the HTTP status code for an error of Consume, and the value of Retry-After; 0
-// if the header is not sent.
+// HTTPStatus returns the HTTP status code for an error of Consume, and the value of the Retry-After
+// header; 0 means no header.
 func HTTPStatus(err error) (code int, retryAfter time.Duration) {
 	if err == nil {
 		return http.StatusOK, 0
@@ -103,7 +103,7 @@ func HTTPStatus(err error) (code int, retryAfter time.Duration) {
 	return http.StatusInternalServerError, 0
 }
 
-// GRPCStatus returns the gRPC status for an error of Consume. Retryable errors have RetryInfo:
+// GRPCStatus returns the gRPC status for an error of Consume. Retryable errors have a RetryInfo;
 // without it, OTLP clients drop spans that are refused with ResourceExhausted.
 func GRPCStatus(err error) *status.Status {
 	if err == nil {
@@ -120,8 +120,8 @@ func GRPCStatus(err error) *status.Status {
 	return s
 }
 
-// clientMessage returns the text for the client: the message of a gRPC status as the next hop wrote
-// it, or the text of any other error, see [ClientText].
+// clientMessage returns the text for the client: the unchanged message of a gRPC status from the
+// next hop, or else [ClientText] of the error.
 func clientMessage(err error) string {
 	if s, ok := err.(interface{ GRPCStatus() *status.Status }); ok {
 		return cmp.Or(s.GRPCStatus().Message(), ClientText(err))
@@ -129,8 +129,8 @@ func clientMessage(err error) string {
 	return ClientText(err)
 }
 
-// ClientText returns the text of an error for a client: without the folders of files, which clients
-// need not know. Log the error itself for operators.
+// ClientText returns the text of an error for a client, without the folders of files, which clients
+// should not see. Log the error itself for operators.
 func ClientText(err error) string {
 	text := err.Error()
 	for _, path := range filePaths(err) {

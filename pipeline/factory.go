@@ -9,9 +9,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
-// Factory builds components of one type. It is a value, made by [Receiver], [Processor],
-// [Exporter], [Connector] or [Extension], that holds the name of the type, its default
-// configuration, its builder, and the command-line flags and commands that belong to it.
+// Factory builds components of one type. It holds the name of the type, its default configuration,
+// its builder, and its command-line flags and commands. [Receiver], [Processor], [Exporter],
+// [Connector] and [Extension] return factories.
 type Factory struct {
 	kind      Kind
 	typ       string
@@ -84,9 +84,9 @@ func checkTypeName(kind Kind, name string) {
 	}
 }
 
-// Alias returns a copy of the factory with additional names of the type, under which other programs
-// know it. A component that is configured under such a name keeps its ID, and a warning says what
-// the type is called here. It panics if a name is not valid.
+// Alias returns a copy of the factory with additional names of the type, which other programs use
+// for it. A component that is configured by such a name keeps its ID, and a warning says what the
+// type is called here. Alias panics if a name is not valid.
 func (f Factory) Alias(names ...string) Factory {
 	for _, name := range names {
 		checkTypeName(f.kind, name)
@@ -95,15 +95,15 @@ func (f Factory) Alias(names ...string) Factory {
 	return f
 }
 
-// Doc returns a copy of the factory with a sentence that says what the component does. The
-// reference documentation prints it.
+// Doc returns a copy of the factory with a sentence that says what the component does, for the
+// reference documentation.
 func (f Factory) Doc(sentence string) Factory {
 	f.doc = sentence
 	return f
 }
 
-// Example returns a copy of the factory with a complete configuration, in YAML, that contains the
-// component. The reference documentation prints it.
+// Example returns a copy of the factory with a complete configuration in YAML that contains the
+// component, for the reference documentation.
 func (f Factory) Example(yaml string) Factory {
 	f.example = yaml
 	return f

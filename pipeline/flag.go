@@ -8,21 +8,23 @@ import "strings"
 type Flag struct {
 	Name string // without dashes: `collector.otlp.grpc.host-port`
 	Doc  string // one sentence
-	// Variable is the name of the environment variable, if it is not the name of the flag.
+	// Variable is the name of the environment variable, if it is not derived from the name of the
+	// flag.
 	Variable string
 	// Key is the path below the component that the flag sets, joined by `::`. A flag without Key
 	// switches the component itself: false removes it from all pipelines and from
 	// service.extensions.
 	Key string
 	// Block is the path, below the component, of a block that must be configured for the flag to
-	// have an effect; "" is the component. If it is not configured, the flag is an error and the
-	// environment variable a warning. Missing, if set, is the message, and makes both an error.
+	// have an effect; "" is the component. If the block is not configured, the flag is an error and
+	// the environment variable a warning. If Missing is set, it is the message, and both are
+	// errors.
 	Block, Missing string
-	// Optional makes the flag a warning if Block is not configured by another flag or source; the
-	// text says why it has no effect.
+	// Optional makes the flag a warning if no other flag or source configures Block; the text says
+	// why the flag has no effect.
 	Optional string
-	// Unless is the path, below the component, of a key that, if true, makes the flag an error with
-	// the message Missing.
+	// Unless is the path, below the component, of a boolean key. If the key is true, the flag is an
+	// error with the message Missing.
 	Unless string
 	// Presence makes the flag a switch for the block Key: true adds the block with its defaults,
 	// false removes it.
@@ -31,7 +33,7 @@ type Flag struct {
 	// The component is added to the pipeline `traces`, or to the only pipeline: a receiver after
 	// the other receivers, a processor before the other processors. An empty value removes the
 	// component. If the flag, in this or another factory, sets a [Ref] to a component that is not
-	// configured, it names the only component that suits instead.
+	// configured, the Ref is set to the only suitable component instead.
 	Adds bool
 	// Selects says that Value decides whether the block Key is added: it returns an empty struct
 	// for the block with its defaults, a map for one with some keys, or nil. Flags for keys of the
@@ -46,31 +48,28 @@ type Flag struct {
 	// Instead makes this a flag that is accepted and only logs a warning. The text says what
 	// replaces the flag.
 	Instead string
-	// Always is a value that describes what the program does anyway. With it, a flag with Instead
-	// is accepted without a warning.
+	// Always is the value that describes what the program does anyway. A flag with Instead and this
+	// value is accepted without a warning.
 	Always string
-	// Refused makes this a flag that is an error, because a configuration without its effect would
-	// lose spans; the text says what to do. The environment variable only logs a warning, because
-	// other programs may use it.
+	// Refused makes the flag an error, because ignoring it would lose spans; the text says what to
+	// do instead. The environment variable only logs a warning, because other programs may use it.
 	Refused string
-	// Family is the prefix under which help and reference documentation list this flag together
-	// with others: `es` for `es.*`.
+	// Family is the prefix by which help and reference documentation group flags: `es` for `es.*`.
 	Family string
 	// CommandLine says that the flag has no environment variable.
 	CommandLine bool
-	// Whole makes this a flag of the whole configuration: Key begins at its root. The factory that
-	// has the flag only brings it into the program.
+	// Whole makes this a flag of the whole configuration: Key begins at its root, and the flag has
+	// no other relation to its factory.
 	Whole bool
-	// Apply makes this a flag that does what the function does, instead of setting a Key. It is
-	// applied after flags that add components.
+	// Apply is called instead of setting a Key. It is called after flags that add components.
 	Apply func(c FlagTarget, text string)
-	// Distinctive is the beginning of the flag's variable if hardly any other program has variables
-	// with it. Unknown ones are reported even if they are not similar to a known one.
+	// Distinctive is a prefix of the flag's variable that hardly any other program uses. Unknown
+	// variables with this prefix are reported even if they do not resemble a known one.
 	Distinctive string
 }
 
-// FlagTarget is the configuration that a flag is applied to: that of presets and files, with the
-// components that other flags have added. Changes take effect together, after the flag.
+// FlagTarget is the configuration that a flag is applied to: presets and files, with the components
+// that other flags have added. Changes take effect together, after the flag.
 type FlagTarget interface {
 	// Has reports whether there is a key at path.
 	Has(path ...string) bool
@@ -82,10 +81,10 @@ type FlagTarget interface {
 	Exporters() (known, configured []string)
 	// Store describes the store of the configuration: the exporters that other components read.
 	Store() FlagStore
-	// ReplaceStore makes pipelines that end in the store end in exporters of the types writeTo, and
-	// components that read it read one of the type readFrom, if given. An exporter of the store
-	// keeps its name and settings if it has one of these types. A type that does not suit is a
-	// problem: nothing changes, and the result is false.
+	// ReplaceStore replaces the store in pipelines by exporters of the types writeTo and, if
+	// readFrom is given, in components that read it by an exporter of that type. An existing
+	// exporter with one of these types keeps its name and settings. If a type is unsuitable,
+	// ReplaceStore reports a problem, changes nothing, and returns false.
 	ReplaceStore(writeTo []string, readFrom ...string) (ok bool)
 	// With returns the flag, or its environment variable, with another value, for messages.
 	With(text string) string
@@ -95,8 +94,8 @@ type FlagTarget interface {
 	// Absent reports that the flag applies to something that is not configured. For an environment
 	// variable, which other programs may use as well, it is only a warning.
 	Absent(format string, args ...any)
-	// Explains reports whether the result is a file with all problems in it for the user to read,
-	// so that a flag with a problem should be applied as well as possible.
+	// Explains reports whether the result is a file for the user that lists all problems. In that
+	// case a flag with a problem is applied as far as possible.
 	Explains() bool
 }
 

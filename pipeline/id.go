@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// ID identifies a configured component of a kind: its type and, if there are several components of
-// the type, a name. It is written `otlp` or `otlp/internal`.
+// ID identifies a configured component of a kind: its type and an optional name that tells
+// components of the same type apart. It is written `otlp` or `otlp/internal`.
 type ID struct{ Type, Name string }
 
 // maxID is the maximum length of an ID in bytes: IDs are used in metric labels and folder names.

@@ -23,13 +23,13 @@ type branching interface {
 	Refusing(err error) Consumer
 }
 
-// ConsumeJoined passes batches of one tenant to next as one batch and reports the outcome of each
-// batch: outcome is called, in order, for runs of adjacent batches with the same outcome, until all
+// ConsumeJoined passes batches of one tenant to next as one batch and reports the outcome of each.
+// It calls outcome, in order, for runs of adjacent batches with the same outcome until all batches
 // are reported.
 //
 // If the joined batch is refused permanently, its halves are sent, and so on down to single
-// batches: a batch that is refused does not affect the others, at the cost of a few more sends. If
-// next is a fan-out, only branches that refused the batch get its halves.
+// batches. So a refused batch does not affect the others, at the cost of a few more sends. If next
+// is a fan-out, only branches that refused the batch get its halves.
 func ConsumeJoined(ctx context.Context, next Consumer, batches []*otlpdata.Batch, outcome func(batches []*otlpdata.Batch, err error)) {
 	if j, ok := next.(joinedConsumer); ok {
 		j.ConsumeJoined(ctx, batches, outcome)

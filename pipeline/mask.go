@@ -9,12 +9,11 @@ import (
 // masked replaces a secret.
 const masked = "***"
 
-// urlPattern matches URLs in a text, also invalid ones.
+// urlPattern matches URLs in a text, including invalid ones.
 var urlPattern = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'` + "`" + `<>]*`)
 
-// MaskURLs returns text with the parts of URLs replaced that may contain secrets: user names and
-// passwords, values of the query, and the fragment. Use it for URLs in log lines, errors and
-// states.
+// MaskURLs masks the parts of URLs in text that may contain secrets: user names and passwords,
+// query values, and the fragment. Use it for URLs in log lines, errors and states.
 func MaskURLs(text string) string {
 	if !strings.Contains(text, "://") {
 		return text

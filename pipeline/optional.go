@@ -7,8 +7,8 @@ type Optional[T any] struct {
 	value T
 }
 
-// Absent returns a block that is disabled unless the configuration has its key, with the defaults
-// that it then starts from.
+// Absent returns a block that is disabled unless the configuration has its key. If it has the key,
+// the block starts with the given defaults.
 func Absent[T any](defaults T) Optional[T] { return Optional[T]{value: defaults} }
 
 // Present returns an enabled block, for defaults and tests.

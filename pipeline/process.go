@@ -16,15 +16,15 @@ type Process interface {
 	// until the process begins to stop, except while a component reports a reason marked with
 	// [NotReady].
 	Health() status.Health
-	// Gatherer collects all metrics of the process.
+	// Gatherer returns all metrics of the process.
 	Gatherer() prometheus.Gatherer
 	// Build identifies the program.
 	Build() status.Build
 	// Status returns the state of every component.
 	Status() status.Report
-	// Intake returns what the receivers have received.
+	// Intake returns the state of what the receivers received.
 	Intake() status.Intake
-	// Details returns everything that operators see of the process.
+	// Details returns the state of the process that operators see.
 	Details(ctx context.Context) status.Details
 	// Components returns the running components.
 	Components() []Running
@@ -42,7 +42,7 @@ type Running struct {
 	Component any
 }
 
-// Observer is implemented by extensions that show the state of the process, such as admin.
+// Observer is implemented by extensions that show the state of the process, such as `admin`.
 // Observers are started first, when the process is not ready yet, and stopped last, when the
 // counters of spans are final.
 type Observer interface {
@@ -59,7 +59,7 @@ type Administered interface {
 
 // Addressed is implemented by components that listen. Addr returns the address of the named
 // listener (`grpc`, `http`), or "" if there is no such listener or it is not started. Tests use it
-// to find the number of a port that was configured as 0.
+// to find the port after configuring port 0.
 type Addressed interface {
 	Addr(listener string) string
 }
@@ -79,7 +79,7 @@ type MemoryUser interface {
 // Querier is implemented by components that run queries of users or client programs. If there is
 // one, a part of the memory of the process is for queries (service.limits.query_memory).
 type Querier interface {
-	// QueryMemory returns the value of a deprecated key of the component's own for
-	// service.limits.query_memory, in bytes, or 0.
+	// QueryMemory returns the value in bytes of the component's own deprecated key for
+	// service.limits.query_memory, or 0.
 	QueryMemory() int64
 }

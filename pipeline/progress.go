@@ -7,18 +7,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Progress is the state that an exporter which sends a batch in several requests keeps between
-// attempts to send the batch, so that no next hop receives a request twice. An exporter uses either
-// Requests, if all attempts make the same requests in the same order, or Remaining.
+// Progress is what an exporter that sends a batch in several requests remembers between attempts,
+// so that no next hop receives a request twice. An exporter uses Requests if all attempts make the
+// same requests in the same order, otherwise Remaining.
 type Progress struct {
 	Requests  int             // number of requests that were answered, with success or a permanent error
-	Remaining *otlpdata.Batch // spans of requests that were not answered so; nil before the first attempt
+	Remaining *otlpdata.Batch // spans of all other requests; nil before the first attempt
 	Taken     int             // number of spans in requests that were answered with success
 	Refusal   error           // first permanent error or *Partial
 }
 
 // Result returns the error of Consume for a batch of this number of spans, after every request was
-// answered with success or a permanent error: nil, Refusal if it is permanent and no span was
+// answered with success or a permanent error: nil, or Refusal if it is permanent and no span was
 // accepted, or else a [*Partial].
 func (p *Progress) Result(spans int) error {
 	var partial *Partial

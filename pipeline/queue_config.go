@@ -22,8 +22,8 @@ type QueueConfig struct {
 	Batch Optional[QueueBatchConfig] `yaml:"batch" doc:"Joins batches of one tenant before they are sent."`
 }
 
-// The maximum size of a queue whose max_bytes is 0. In memory, it is one part of memoryQueuePart of
-// the available memory, at most maxMemoryQueue.
+// The maximum size of a queue whose max_bytes is 0. A queue in memory gets 1/memoryQueuePart of the
+// available memory, at most maxMemoryQueue.
 const (
 	defaultDiskQueue ByteSize = 1 << 30
 	memoryQueuePart           = 8

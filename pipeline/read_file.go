@@ -13,9 +13,10 @@ import (
 // ErrFileTooLarge is the error of ReadFile for a file that is larger than the limit.
 var ErrFileTooLarge = errors.New("file is too large")
 
-// ReadFile returns the content of a file of at most limit bytes. It refuses what is not a regular
-// file, such as a named pipe or a device, because reading it might never end. Only what the process
-// was started with, such as /dev/stdin and /dev/fd/63, may be a pipe; reading it ends with ctx.
+// ReadFile returns the content of a file of at most limit bytes. It refuses files that are not
+// regular, such as named pipes and devices, because reading them might never end. Only files that
+// the process inherited, such as /dev/stdin and /dev/fd/63, may be pipes; reading them ends with
+// ctx.
 func ReadFile(ctx context.Context, name string, limit ByteSize) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe does not wait for its writer
 	if err != nil {
@@ -60,7 +61,7 @@ func checkRegular(f *os.File, name string) error {
 	return fmt.Errorf("%s is not a regular file; copy its content to one", name)
 }
 
-// isInherited reports whether a file is one that the process was started with.
+// isInherited reports whether the process inherited the file when it was started.
 func isInherited(name string) bool {
 	return name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
 }

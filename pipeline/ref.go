@@ -3,8 +3,8 @@ package pipeline
 import "reflect"
 
 // Ref is a configuration field that names an exporter or extension which implements T, for example
-// `storage: disk`. The name and the type are checked when the configuration is loaded. The
-// component is available by Get from the moment that the owner of the field is built.
+// `storage: disk`. The name and the type are checked when the configuration is loaded. Get returns
+// the component as soon as the owner of the field is built.
 //
 // An exporter that is referenced is built even if no pipeline lists it. A referenced component is
 // started before and stopped after the owner of the field.
@@ -21,7 +21,7 @@ func BoundRef[T any](component T) Ref[T] { return Ref[T]{&refTarget{component: c
 // IsSet reports whether the configuration names a component.
 func (r Ref[T]) IsSet() bool { return r.target != nil }
 
-// ID returns the id that the configuration names, or the zero ID.
+// ID returns the ID in the configuration, or the zero ID.
 func (r Ref[T]) ID() ID {
 	if r.target == nil {
 		return ID{}

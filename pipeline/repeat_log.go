@@ -15,8 +15,8 @@ const repeatInterval = time.Minute
 // message immediately. After that it writes at most one line with this message per minute: the
 // latest, with the number of lines since the previous one in the field `not-logged`.
 //
-// So the message must be constant. What changes from line to line, such as numbers and errors,
-// belongs in fields. It is safe for concurrent use.
+// The message must therefore be constant; put numbers, errors and other variable parts in fields. A
+// RepeatLog is safe for concurrent use.
 type RepeatLog struct {
 	log *zap.Logger
 	now func() time.Time
@@ -49,8 +49,8 @@ func (l *RepeatLog) Warn(msg string, fields ...zap.Field) { l.add(zap.WarnLevel,
 // Error writes or skips a line at the level error.
 func (l *RepeatLog) Error(msg string, fields ...zap.Field) { l.add(zap.ErrorLevel, msg, fields) }
 
-// End says that a condition is over: a line with this message that was skipped is not written
-// later. The next one counts it.
+// End says that a condition is over: a skipped line with this message is not written later, only
+// counted in the next one.
 func (l *RepeatLog) End(msg string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +117,7 @@ func (l *RepeatLog) write(msg string, r *repeatedLine) {
 		if r.written.IsZero() {
 			r.caller = line.Caller
 		}
-		line.Caller = r.caller // a line that is written later has no caller of its own
+		line.Caller = r.caller // a line that is written later has no caller
 		line.Write(fields...)
 	}
 	r.written, r.skipped, r.fields = l.now(), 0, nil

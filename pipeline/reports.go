@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// NotReady marks the reason of a report, see [Settings.Report]: as long as it lasts, the process is
-// not ready, because it cannot do what its users need. Readiness probes then fail, and load
-// balancers send requests elsewhere, so the component must find out by itself when the reason ends.
-// NotReady(nil) is nil.
+// NotReady marks the reason of a report, see [Settings.Report]: until the component reports
+// otherwise, the process is not ready. Readiness probes then fail and load balancers send requests
+// elsewhere, so the component must detect by itself when the reason ends. NotReady(nil) is nil.
 func NotReady(err error) error {
 	if err == nil {
 		return nil
@@ -44,8 +43,8 @@ func NewReports(report func(error)) *Reports {
 	return &Reports{report: report, parts: map[string]error{}}
 }
 
-// Part returns the function by which a part of the component reports that it is degraded, or with
-// nil that it is healthy again.
+// Part returns the function by which a part of the component reports that it is degraded or, with
+// nil, that it has recovered.
 func (r *Reports) Part(name string) func(error) {
 	return func(err error) {
 		r.mu.Lock()

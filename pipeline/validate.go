@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Validator is implemented by configurations, and parts of configurations, that check what the
-// types of their fields cannot. Validate reports all mistakes, see [BadKey].
+// Validator is implemented by configurations, and parts of configurations, with rules that the
+// types of their fields cannot express. Validate reports all mistakes, see [BadKey].
 type Validator interface{ Validate() error }
 
 // KeyError is the error of Validate for a mistake in one key. Several are joined with errors.Join.
@@ -24,9 +24,9 @@ func BadKey(key, format string, args ...any) error {
 	return &KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Warner is implemented by configurations with values that are valid but cannot have the effect
-// that their names promise. Warnings returns these, see [BadKey]. maxWait is
-// service.limits.max_wait; 0 means no limit.
+// Warner is implemented by configurations that may contain values that are valid but have no
+// effect. Warnings returns a warning for each, see [BadKey]. maxWait is service.limits.max_wait; 0
+// means no limit.
 type Warner interface {
 	Warnings(maxWait time.Duration) error
 }
@@ -38,19 +38,19 @@ type TenantSeparator interface {
 	SeparatesTenants() bool
 }
 
-// TenantBypass is implemented by the configuration of a component that may not be covered by the
-// tenants of other listeners: its clients reach the data of every tenant without credentials, or
-// its spans have no tenant.
+// TenantBypass is implemented by the configuration of a component that may bypass the separation of
+// tenants: its clients reach the data of every tenant without credentials, or its spans have no
+// tenant.
 type TenantBypass interface {
-	// BypassesTenants returns what is not covered and which key to change, or "". It is a mistake
-	// if another listener separates tenants, or, if it is allowed, the reason for a warning.
+	// BypassesTenants returns what bypasses the separation and which key to change, or "". If
+	// another listener separates tenants, this is a mistake, or a warning if allowed.
 	BypassesTenants() (problem string, allowed bool)
 }
 
-// Limited is implemented by the configuration of a component that provides the interface want,
-// which a [Ref] asks for, only with certain settings. Lacks returns what is missing in the
-// settings, or nil if the component can be referenced. For the exporters of pipelines, want is
-// [Consumer].
+// Limited is implemented by the configuration of a component that implements an interface only with
+// certain settings. want is the interface that a [Ref] requires; for the exporters of pipelines it
+// is [Consumer]. Lacks returns what is missing in the settings, or nil if the component can be
+// referenced.
 type Limited interface {
 	Lacks(want reflect.Type) error
 }

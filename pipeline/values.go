@@ -16,7 +16,7 @@ import (
 // Types of configuration fields in addition to Go's own. They parse themselves from text
 // (encoding.TextUnmarshaler) and print themselves for print-config.
 
-// Duration is a time.Duration that is written `250ms`, `5s`, `1h30m` or `7d`.
+// Duration is a time.Duration written as `250ms`, `5s`, `1h30m` or `7d`.
 type Duration time.Duration
 
 // Std returns the duration as a time.Duration.
@@ -52,8 +52,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// ByteSize is a number of bytes. It is written `4MiB`, `50GiB`, `1000000`, or as a percentage of
-// the memory that the process may use: `10%`.
+// ByteSize is a number of bytes, written as `4MiB`, `50GiB`, `1000000`, or as a percentage of the
+// memory that the process may use: `10%`.
 type ByteSize int64
 
 var byteUnits = []struct {
@@ -103,7 +103,7 @@ func (s *ByteSize) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// MemoryShare returns the default of a size that follows the memory of the process: 1/part of what
+// MemoryShare returns a default size that depends on the available memory: 1/part of what
 // GOMEMLIMIT, the cgroup or the machine allows, but at most most. It is a whole number of MiB, at
 // least one.
 func MemoryShare(part int64, most ByteSize) ByteSize {
@@ -112,7 +112,7 @@ func MemoryShare(part int64, most ByteSize) ByteSize {
 }
 
 // Secret is a string that is never printed. Package fmt prints unexported fields without calling
-// their methods, so secrets belong in exported fields.
+// their methods, so use it only in exported fields.
 type Secret string
 
 // String returns `***`, or "" for an empty secret.

@@ -44,7 +44,8 @@ type (
 	Problems = config.Problems
 )
 
-// The linker sets these variables: the version by make, the commit and its date for releases too.
+// The linker sets these variables: the version in every build with make, the commit and its date in
+// releases.
 var (
 	version = "dev"
 	commit  = ""
@@ -52,8 +53,8 @@ var (
 )
 
 // Main runs the program and exits. The first preset runs if the command line names no preset and no
-// file. SIGINT and SIGTERM stop the program gracefully, a second one at once. SIGHUP reloads the
-// configuration.
+// file. SIGINT and SIGTERM stop the program gracefully; a second signal stops it immediately.
+// SIGHUP reloads the configuration.
 func Main(components []pipeline.Factory, presets ...Preset) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -80,9 +81,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, component
 // Load reads, merges and checks a configuration. The error lists all mistakes, one per line.
 func Load(o LoadOptions) (*Config, error) { return config.Load(o) }
 
-// FlagEffects returns what the arguments of a command line, and variables as `NAME=value`, do to the
-// configuration of o: the edits in their order, and a note for everything else. Stores that are not
-// supported are replaced.
+// FlagEffects returns the effect of command-line arguments, and of variables given as `NAME=value`,
+// on the configuration of o: the edits in order, and a note for each flag or variable that edits
+// nothing. Stores that are not supported are replaced.
 func FlagEffects(o LoadOptions, args, environ []string) ([]FlagEdit, []FlagNote, error) {
 	return config.FlagEffects(o, args, environ)
 }
@@ -93,8 +94,8 @@ func ParseSet(s string) (Override, error) { return config.ParseSet(s) }
 // New builds all components of a configuration without starting them.
 func New(c *Config, o Options) (*App, error) { return host.New(c, o) }
 
-// buildInfo returns the version, and the commit and its date: those of the linker, otherwise those
-// that the toolchain has recorded.
+// buildInfo returns the version, the commit and its date, as set by the linker or else as recorded
+// by the toolchain.
 func buildInfo() status.Build {
 	b := status.Build{Version: version, Commit: commit, Date: date}
 	info, ok := debug.ReadBuildInfo()

@@ -1,6 +1,6 @@
 // Package client provides gRPC and HTTP connections to other processes for components, with TLS,
-// authentication, headers, compression and limits. Configuration keys that the OpenTelemetry
-// Collector also has carry the same names.
+// authentication, headers, compression and limits. Configuration keys have the same names as in the
+// OpenTelemetry Collector.
 //
 // A connection has the lifecycle of a component: New checks the configuration and opens nothing,
 // Start reads files and does not wait for the server, Stop closes. Connections are dialed through

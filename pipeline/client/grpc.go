@@ -29,8 +29,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// GRPCConfig is the configuration of a gRPC connection. Keys that the OpenTelemetry Collector also
-// has carry the same names.
+// GRPCConfig is the configuration of a gRPC connection. Its keys have the same names as in the
+// OpenTelemetry Collector.
 type GRPCConfig struct {
 	Endpoint string `yaml:"endpoint" doc:"Address of the server: host:port, dns:///host:port, or a list of host:port, separated by commas. Requests are balanced over all."`
 	GRPCSettings
@@ -52,7 +52,7 @@ type GRPCSettings struct {
 }
 
 // Connector is implemented by configurations of components with connections that no field of type
-// [GRPCConfig] describes, for example because one block is for several servers.
+// [GRPCConfig] describes, for example because one block configures connections to several servers.
 type Connector interface {
 	// Connections returns these connections.
 	Connections() []GRPCConfig
@@ -66,7 +66,8 @@ type KeepaliveConfig struct {
 }
 
 const (
-	// MaxResponse is the maximum size of a response to spans, in bytes. Such responses are short.
+	// MaxResponse is the maximum size in bytes of a response to a request with spans. Such
+	// responses are short.
 	MaxResponse        = 64 << 10
 	maxResponseHeaders = 64 << 10 // bytes
 	maxReconnectDelay  = 15 * time.Second
@@ -295,8 +296,8 @@ func userAgent(set pipeline.Settings) string {
 	return strings.TrimSuffix("tracing/"+set.Process.Build().Version, "/")
 }
 
-// AwaitChange waits until the state of the connection is another one than before, or ctx ends, and
-// returns the state. An idle connection connects again. It must be called after Start.
+// AwaitChange waits until the state of the connection differs from before, or ctx ends, and returns
+// the state. An idle connection reconnects. AwaitChange must be called after Start.
 func (c *GRPC) AwaitChange(ctx context.Context, before connectivity.State) connectivity.State {
 	c.conn.WaitForStateChange(ctx, before)
 	state := c.conn.GetState()
@@ -345,7 +346,7 @@ func (c *GRPC) withHeaders(ctx context.Context) context.Context {
 
 // reloadingCreds uses the current certificates for each handshake.
 type reloadingCreds struct {
-	credentials.TransportCredentials // for methods that do not depend on certificates
+	credentials.TransportCredentials // for methods that do not use certificates
 	source                           *certs.TLSSource
 }
 

@@ -19,7 +19,7 @@ type AuthConfig struct {
 	Password        pipeline.Secret `yaml:"password" doc:"Password for username."`
 }
 
-// fixed returns the value of the header Authorization that does not change, or "".
+// fixed returns the value of the Authorization header if it never changes, otherwise "".
 func (c *AuthConfig) fixed() string {
 	if c.Username == "" {
 		return ""
@@ -27,8 +27,8 @@ func (c *AuthConfig) fixed() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.Username+":"+string(c.Password)))
 }
 
-// Validate reports contradictions and missing credentials: a block without any must not lead to
-// requests without any. Errors do not contain the password.
+// Validate reports contradictions and missing credentials: a block without credentials is an error,
+// so that no request is sent without them by mistake. Errors do not contain the password.
 func (c *AuthConfig) Validate() error {
 	if c.Username == "" && c.Password == "" && c.BearerTokenFile == "" {
 		return pipeline.BadKey("", "must have username and password, or bearer_token_file")

@@ -23,8 +23,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
-// HTTPConfig is the configuration of an HTTP client. Keys that the OpenTelemetry Collector also has
-// carry the same names, except `timeout`, which is part of [pipeline.Delivery].
+// HTTPConfig is the configuration of an HTTP client. Its keys have the same names as in the
+// OpenTelemetry Collector. `timeout` is part of [pipeline.Delivery].
 type HTTPConfig struct {
 	Endpoint            string                        `yaml:"endpoint" doc:"Base URL of the server, for example http://localhost:4318."`
 	TLS                 TLSConfig                     `yaml:"tls" doc:"TLS settings for https URLs."`
@@ -239,7 +239,7 @@ func (h *HTTP) Get(ctx context.Context, url string, maxBody int64) (Response, er
 // MaxRetryAfter is the maximum delay that a server can request.
 const MaxRetryAfter = 10 * time.Minute
 
-// RetryAfter returns the delay in the header Retry-After of a response, at most 10 minutes, and
+// RetryAfter returns the delay in the Retry-After header of a response, at most 10 minutes, and
 // whether there is one. The header contains seconds or a date.
 func RetryAfter(header http.Header, now time.Time) (after time.Duration, ok bool) {
 	value := header.Get("Retry-After")
@@ -260,7 +260,7 @@ func newReader(chunks [][]byte) io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// setHeaders sets the configured headers, then those in additional.
+// setHeaders sets the configured headers, then the additional ones.
 func (h *HTTP) setHeaders(req *http.Request, additional http.Header) {
 	configured := h.headers.current()
 	for i := 0; i < len(configured); i += 2 {
@@ -275,8 +275,9 @@ func (h *HTTP) setHeaders(req *http.Request, additional http.Header) {
 	}
 }
 
-// roundTrip sends a request and returns the head of the response. If self-tracing is on, it makes a
-// span of that and passes it on. The span fails with an error, and with a status of 400 and above.
+// roundTrip sends a request and returns the head of the response. If self-tracing is on, it records
+// the request as a span and propagates the trace context. The span fails on an error and on a
+// status of 400 or above.
 func (h *HTTP) roundTrip(req *http.Request) (*http.Response, error) {
 	ctx, span := h.set.Tracer.StartClient(req.Context(), req.Method)
 	h.set.Tracer.Inject(ctx, propagation.HeaderCarrier(req.Header))

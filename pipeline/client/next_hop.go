@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// NextHopConfig holds the keys of exporters that send spans to a next hop, in addition to those of
-// the connection.
+// NextHopConfig holds the keys that exporters to a next hop have in addition to the keys of the
+// connection.
 type NextHopConfig struct {
 	TenantHeader string `yaml:"tenant_header" doc:"Header that contains the tenant of the spans, unless it is the default tenant. If empty, it is not sent."`
 }
@@ -47,9 +47,9 @@ func NewNextHop(set pipeline.Settings) *NextHop {
 }
 
 // Record records the result of one send and returns err. After three consecutive failures it
-// reports the component as degraded, after a success as healthy. A partial success and a rejection
-// that is about the data ([pipeline.IsAboutData]) count as a success: the next hop works. A send
-// that was canceled by its caller is ignored.
+// reports the component as degraded, after a success as healthy. A partial success, and a rejection
+// because of the data ([pipeline.IsAboutData]), count as success: the next hop works. A send that
+// its caller canceled is ignored.
 func (h *NextHop) Record(ctx context.Context, err error) error {
 	var partial *pipeline.Partial
 	h.mu.Lock()

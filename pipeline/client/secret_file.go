@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
 )
 
-// SecretFile is a file that contains one secret, such as a password. It is read again when it
-// changes. Safe for concurrent use after Load.
+// SecretFile is a file that contains one secret, such as a password. It is reread when it changes.
+// It is safe for concurrent use after Load.
 type SecretFile struct {
 	reloader *certs.Reloader[pipeline.Secret]
 }
@@ -32,5 +32,5 @@ var errNoSecret = errors.New("file is empty")
 // Load reads the file.
 func (s *SecretFile) Load() error { return s.reloader.Load() }
 
-// Get returns the current secret. If the file cannot be read any more, it is the previous one.
+// Get returns the current secret, or the previous one if the file can no longer be read.
 func (s *SecretFile) Get() pipeline.Secret { return s.reloader.Get() }

@@ -73,7 +73,7 @@ func reloadOptions(set pipeline.Settings, what string, interval pipeline.Duratio
 // DefaultTLSConfig returns a configuration with TLS 1.2 or newer.
 func DefaultTLSConfig() TLSConfig { return defaultTLS() }
 
-// TLS is the TLS configuration of clients of protocols other than gRPC and HTTP. Safe for
+// TLS is the TLS configuration of clients of protocols other than gRPC and HTTP. It is safe for
 // concurrent use after Load.
 type TLS struct{ source *certs.TLSSource }
 
@@ -89,7 +89,7 @@ func NewTLS(set pipeline.Settings, c TLSConfig) (*TLS, error) {
 // Load reads the certificates.
 func (t *TLS) Load() error { return t.source.Load() }
 
-// Config returns the current configuration, which must not be changed. It reads the files again if
+// Config returns the current configuration, which must not be modified. It rereads the files if
 // they have changed.
 func (t *TLS) Config() *tls.Config { return t.source.Config() }
 

@@ -1,5 +1,6 @@
-// Package commands is what authors of commands use, which come with a component and work outside of
-// the running program. Most of them are clients of a running program.
+// Package commands is the API for authors of commands that come with a component, such as `tracing
+// store verify`. A command runs in a process of its own; most commands are clients of the running
+// program.
 package commands
 
 import (
@@ -15,13 +16,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// Command is a command that comes with a component, for work outside of the running program:
-// `tracing store verify data/disk`. pipeline.Factory.Commands adds it to a factory. Unless it is
-// Configured, a command reads no configuration and accepts none of the configuration flags.
+// Command is a command that comes with a component and runs in a process of its own: `tracing store
+// verify data/disk`. pipeline.Factory.Commands adds it to a factory. Unless it is Configured, a
+// command reads no configuration and accepts no configuration flags.
 type Command struct {
 	Name string // words after the program's name: one word, or several that form a group: `store verify`
 	Args string // arguments for the usage text: `DIR [--json]`
-	Doc  string // one sentence without a full stop; what follows a semicolon is left out in overviews
+	Doc  string // one sentence without a full stop; overviews omit the text after a semicolon
 	// Group is the heading under which `tracing help` lists the command.
 	Group string
 	// Examples are complete command lines for the help text: `tracing store verify data`.
@@ -34,8 +35,8 @@ type Command struct {
 	// configuration files. "" is the first preset of the program.
 	Preset string
 	// Setup defines the flags of the command and returns the function that runs it. The program
-	// prints the error of that function and exits with code 1, or with that of an [ExitError]. For
-	// an error of [BadUsage], it prints the usage as well and exits with code 2.
+	// prints the function's error and exits with code 1, or with the code of an [ExitError]. For an
+	// error of [BadUsage], it prints the usage as well and exits with code 2.
 	Setup func(flags *flag.FlagSet) func(ctx context.Context, in Invocation) error
 }
 
@@ -58,7 +59,7 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// ExitError is the error of a [Command] that ends with another exit code than 1.
+// ExitError is the error of a [Command] whose exit code is not 1.
 type ExitError struct {
 	Code int
 	Err  error
@@ -73,8 +74,8 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // BadUsage returns a [*UsageError] with a formatted text.
 func BadUsage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// HeaderFlag defines the flag --header, which may be repeated, and returns the headers that it will
-// have set after parsing. The doc says which requests have the header: `Header for all requests`.
+// HeaderFlag defines the repeatable flag --header and returns the headers, which are filled when
+// the flags are parsed. doc says which requests carry the header: `Header for all requests`.
 func HeaderFlag(flags *flag.FlagSet, doc string) http.Header {
 	header := http.Header{}
 	flags.Func("header", doc+", as `Name: value`; may be repeated.", func(text string) error {

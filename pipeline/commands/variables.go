@@ -47,8 +47,8 @@ func Variables() []Variable {
 }
 
 // DefaultURL returns the default of a URL that a command connects to: the value of the environment
-// variable, or http:// with the host that listeners listen on and the port. getenv is os.Getenv
-// outside of tests.
+// variable, or http:// with the host of the listeners and the port. getenv is os.Getenv outside of
+// tests.
 func DefaultURL(getenv func(string) string, variable string, port int) string {
 	if value := getenv(variable); value != "" {
 		return value
@@ -56,8 +56,8 @@ func DefaultURL(getenv func(string) string, variable string, port int) string {
 	return "http://" + net.JoinHostPort(LocalHost(getenv(VarListenHost)), strconv.Itoa(port))
 }
 
-// LocalHost returns the host under which this machine reaches a listener on the host, which may be
-// empty, an address for all interfaces, or an IPv6 address with or without brackets.
+// LocalHost returns the host by which this machine reaches a listener on the given host, which may
+// be empty, an address for all interfaces, or an IPv6 address with or without brackets.
 func LocalHost(host string) string {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
@@ -66,8 +66,8 @@ func LocalHost(host string) string {
 	return host
 }
 
-// LocalURL returns the URL under which this machine reaches an HTTP listener without TLS, or "" if
-// the address has no port.
+// LocalURL returns the URL by which this machine reaches an HTTP listener without TLS, or "" if the
+// address has no port.
 func LocalURL(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -42,7 +42,7 @@ func newAcceptor(
 		served: make(chan struct{}), refusals: pipeline.NewRepeatLog(set)}, nil
 }
 
-// addr returns the listening address, or "" before start.
+// addr returns the address of the listener, or "" before start.
 func (a *acceptor) addr() string {
 	if a.listener == nil {
 		return ""
@@ -90,13 +90,13 @@ func (a *acceptor) stopAccepting() {
 	<-a.served
 }
 
-// ownConnections is the number of connections that a listener may have open although the limit of
-// the process is reached. So clients of one listener cannot keep operators and health checks from
+// ownConnections is the number of connections that a listener may have open even if the process has
+// reached its limit, so that clients of one listener cannot lock operators and health checks out of
 // the others.
 const ownConnections = 16
 
-// limitListener closes new connections immediately while max connections are open, or as many as
-// the process may have. Leaving them in the backlog would only hide the overload.
+// limitListener closes new connections immediately while the listener or the process has its
+// maximum number of connections. Leaving them in the backlog would only hide the overload.
 type limitListener struct {
 	net.Listener
 	max   int
@@ -120,8 +120,8 @@ func (l *limitListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts another connection until release, or returns the key of the limit that it would
-// exceed.
+// admit counts another connection until release is called, or returns the key of the limit that it
+// would exceed.
 func (l *limitListener) admit() (release func(), exceeded string) {
 	open, ofProcess := l.owner.open.beginCall(), l.owner.set.Connections
 	switch {

@@ -9,7 +9,7 @@ type activeCalls struct {
 	idle chan struct{} // closed when n becomes 0; nil if no goroutine waits
 }
 
-// beginCall counts one more and returns the number.
+// beginCall counts another call and returns the new number.
 func (c *activeCalls) beginCall() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +31,7 @@ func (c *activeCalls) count() int {
 	return c.n
 }
 
-// whenIdle returns a channel that is closed as soon as none is being served.
+// whenIdle returns a channel that is closed as soon as no call is being served.
 func (c *activeCalls) whenIdle() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

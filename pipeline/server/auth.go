@@ -78,7 +78,7 @@ func newAuthenticator(set pipeline.Settings, listener string, c AuthConfig) (*au
 
 func (a *authenticator) load() error { return a.files.Load() }
 
-// stop ends the checks of passwords that requests wait for.
+// stop ends the password checks that requests wait for.
 func (a *authenticator) stop() {
 	if a.passwords != nil {
 		a.passwords.Stop()
@@ -119,9 +119,8 @@ type login struct {
 	denied       *Denied // answer if the password is right; nil if the request is accepted
 }
 
-// check verifies the values of the header Authorization of a request of a client. It does not
-// block. If the password must be compared, the identity has a login that decides. The error is a
-// *[Denied].
+// check verifies the Authorization header of a client's request. It does not block. If the password
+// must be compared, the identity has a login that decides. The error is a *[Denied].
 func (a *authenticator) check(client string, header func(name string) []string) (identity, error) {
 	none := &Denied{Reason: ReasonUnauthenticated, Msg: "no " + a.method() + " auth provided"}
 	values := header("authorization")
@@ -184,8 +183,8 @@ func (a *authenticator) method() string {
 	return "basic"
 }
 
-// challenge returns the value of the HTTP header WWW-Authenticate. A browser opens a dialog for the
-// scheme Basic, also on behalf of a script. Scripts ask for credentials themselves, so they get a
+// challenge returns the value of the WWW-Authenticate header. For the scheme Basic, a browser opens
+// a dialog even if a script sent the request. Scripts ask for credentials themselves, so they get a
 // scheme that browsers do not know.
 func (a *authenticator) challenge(scripted bool) string {
 	switch {

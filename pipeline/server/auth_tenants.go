@@ -31,8 +31,8 @@ func (g grant) check() error {
 	return nil
 }
 
-// deny returns the refusal of a request for a tenant, or nil. Without tenancy, the tenant is "",
-// which only credentials for all tenants may use.
+// deny returns the refusal of a request for a tenant, or nil if it is allowed. Without tenancy, the
+// tenant is "", which only credentials for all tenants may use.
 func (g grant) deny(tenant string) *Denied {
 	if g == nil || slices.Contains(g, everyTenant) || slices.Contains(g, tenant) {
 		return nil
@@ -83,8 +83,8 @@ func (a *authenticator) tenantsOf(user string) grant {
 	return append(grant{}, a.config.UserTenants[user]...)
 }
 
-// warnOfTenants says if credentials do not limit their clients to tenants, although the listener
-// has several tenants.
+// warnOfTenants logs a warning if the listener has several tenants but credentials do not restrict
+// clients to some of them.
 func (a *authenticator) warnOfTenants(s *secrets) {
 	tokens := 0
 	for _, tenants := range s.tokens {

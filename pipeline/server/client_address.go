@@ -52,8 +52,8 @@ const forwardedHeader = "X-Forwarded-For"
 // proxies are the networks of trusted_proxies.
 type proxies []netip.Prefix
 
-// describe returns the address of the client of a request for the log: that of the connection, with
-// its port, unless a trusted proxy reports another one.
+// describe returns the client address of a request for the log: the peer of the connection, with
+// its port, unless a trusted proxy reports another address.
 func (ps proxies) describe(remote string, header func(name string) []string) string {
 	if addr := ps.address(remote, header); addr != parseAddress(remote) {
 		return addr.String()
@@ -63,7 +63,8 @@ func (ps proxies) describe(remote string, header func(name string) []string) str
 
 // address returns the address of the client of a request, or the zero address if it is unknown.
 // remote is the address of the connection. If it is a trusted proxy, the client is the last address
-// in the header X-Forwarded-For that is none: clients can set those before it to any value.
+// in X-Forwarded-For that is not a trusted proxy: the addresses before it are set by clients and
+// may be anything.
 func (ps proxies) address(remote string, header func(name string) []string) netip.Addr {
 	addr := parseAddress(remote)
 	if !ps.trust(addr) {
@@ -102,8 +103,8 @@ func parseAddress(s string) netip.Addr {
 // mappedBits is the length of ::ffff:0.0.0.0/96, the network of IPv4 addresses written as IPv6.
 const mappedBits = 96
 
-// parseProxies parses trusted_proxies: addresses, and networks in CIDR notation. Those of IPv4 may
-// be written as IPv6.
+// parseProxies parses trusted_proxies: addresses, and networks in CIDR notation. IPv4 ones may be
+// written as IPv6.
 func parseProxies(texts []string) (proxies, error) {
 	var ps proxies
 	for _, text := range texts {
@@ -126,7 +127,7 @@ func parseProxies(texts []string) (proxies, error) {
 	return ps, nil
 }
 
-// checkProxies reports values of trusted_proxies that are no networks.
+// checkProxies reports values of trusted_proxies that are not networks.
 func checkProxies(texts []string) error {
 	_, err := parseProxies(texts)
 	return err

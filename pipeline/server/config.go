@@ -18,15 +18,15 @@ const (
 	maxBodySize       = 1 << 40
 )
 
-// The default of max_request_body_size is one part of bodyPart of the available memory, which is
-// half of the default of service.limits.inflight, or the maximum.
+// The default of max_request_body_size is 1/bodyPart of the available memory, half of the default
+// of service.limits.inflight, but at most the maximum.
 const (
 	bodyPart       = 14
 	maxDefaultBody = 20 << 20
 )
 
-// HTTPConfig is the configuration of an HTTP listener. Keys that the OpenTelemetry Collector also
-// has carry the same names. A config that embeds HTTPConfig should define its own Validate that
+// HTTPConfig is the configuration of an HTTP listener. Its keys have the same names as in the
+// OpenTelemetry Collector. A config that embeds HTTPConfig should define its own Validate that
 // checks only its own keys: the loader also calls the Validate of embedded configs.
 type HTTPConfig struct {
 	Endpoint           pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
@@ -100,8 +100,8 @@ func withHeaders(headers map[string]string, h http.Handler) http.Handler {
 	})
 }
 
-// GRPCConfig is the configuration of a gRPC listener. Keys that the OpenTelemetry Collector also
-// has carry the same names.
+// GRPCConfig is the configuration of a gRPC listener. Its keys have the same names as in the
+// OpenTelemetry Collector.
 type GRPCConfig struct {
 	Endpoint             pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
 	MaxRecvMsgSizeMiB    int               `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a message in MiB, before and after decompression."`

@@ -1,11 +1,10 @@
 // Package server provides listeners for components, including custom receivers: [HTTP] and [GRPC].
 // The sub-package udp serves datagrams.
 //
-// Components embed the config of a listener in their own. Every listener has a limit on
-// connections, timeouts against slow clients, size limits before and after decompression, admission
-// of request bytes to the budget of the process before they are read into memory, TLS, recovery
-// from panics, draining on stop, authentication, tenancy, and metrics. gRPC servers also serve
-// grpc.health.v1 and reflection.
+// Components embed the config of a listener in their own. Every listener limits connections, slow
+// clients, and sizes before and after decompression; reserves memory in the budget of the process
+// before it reads a request; and has TLS, authentication, tenancy, metrics, recovery from panics,
+// and draining on stop. gRPC servers also serve grpc.health.v1 and reflection.
 //
 //	socket ─▶ connection limit ─▶ admission (pipeline.Budget) ─▶ decompression ─▶ handler
 //

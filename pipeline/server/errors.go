@@ -116,7 +116,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// unexpectedEOF replaces io.EOF by io.ErrUnexpectedEOF, where more data was expected.
+// unexpectedEOF replaces io.EOF by io.ErrUnexpectedEOF, for use where more data was expected.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

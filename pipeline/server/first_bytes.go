@@ -20,7 +20,7 @@ import (
 )
 
 // wrongProtocol is a protocol that a listener does not speak, recognized by the first bytes of a
-// connection. Most often, a client is configured with the port of another protocol.
+// connection. Usually, a client is configured with the port of another protocol.
 type wrongProtocol struct {
 	reason string                                               // of the refusal
 	event  string                                               // log message
@@ -75,12 +75,12 @@ func (a *acceptor) wrongProtocol(b []byte) *wrongProtocol {
 	return nil
 }
 
-// answerTime is the maximum time for a client of the wrong protocol to send its request and to read
-// the answer.
+// answerTime is the maximum time for a client of the wrong protocol to send its request and read
+// the response.
 const answerTime = time.Second
 
-// maxUnread is how much of what such a client sends is read. Many clients do not see an answer
-// while they send a request, or if the connection is closed with unread bytes.
+// maxUnread is the maximum number of bytes read from such a client. Many clients do not see a
+// response while they are sending, or if the connection is closed with unread bytes.
 const maxUnread = 1 << 20
 
 const maxFrame = 16 << 10 // clients use this size until the server allows more
@@ -145,8 +145,8 @@ func (c peekCreds) Clone() credentials.TransportCredentials {
 	return peekCreds{c.TransportCredentials.Clone()}
 }
 
-// refuse counts and logs a connection that begins with start, and answers the client if it
-// understands an answer.
+// refuse counts and logs a connection that begins with start, and responds if the client can
+// understand a response.
 func (c *countedConn) refuse(wrong *wrongProtocol, start []byte) {
 	a := c.listener.owner
 	a.countRefused(wrong.reason)
@@ -161,10 +161,11 @@ func (c *countedConn) refuse(wrong *wrongProtocol, start []byte) {
 	}
 }
 
-// httpAnswer answers a request of HTTP/1.1 with status 400, also if its body does not come in time.
+// httpAnswer responds to an HTTP/1.1 request with status 400, even if the body does not arrive in
+// time.
 func httpAnswer(conn *countedConn, sent io.Reader, text string) {
 	if r, err := http.ReadRequest(bufio.NewReader(sent)); err == nil && r.Header.Get("Expect") == "" {
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // the answer does not depend on it
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // the response does not depend on it
 	}
 	if conn.SetDeadline(time.Now().Add(answerTime)) != nil {
 		return
@@ -173,7 +174,8 @@ func httpAnswer(conn *countedConn, sent io.Reader, text string) {
 		http.StatusBadRequest, http.StatusText(http.StatusBadRequest), len(text)+1, text)
 }
 
-// grpcAnswer answers the first call of a gRPC client with UNIMPLEMENTED, which it does not retry.
+// grpcAnswer responds to the first call of a gRPC client with UNIMPLEMENTED, which clients do not
+// retry.
 func grpcAnswer(conn *countedConn, sent io.Reader, text string) {
 	if _, err := io.CopyN(io.Discard, sent, int64(len(http2.ClientPreface))); err != nil {
 		return
@@ -204,7 +206,7 @@ func grpcAnswer(conn *countedConn, sent io.Reader, text string) {
 	}
 }
 
-// grpcStatus returns the encoded headers of an answer without messages.
+// grpcStatus returns the encoded headers of a response without messages.
 func grpcStatus(code codes.Code, text string) []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)

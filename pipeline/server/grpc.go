@@ -33,8 +33,8 @@ import (
 // as overloaded. After the request has been decoded, the reservation shrinks to the size of the
 // message and the headers; it is released when the call has ended and its handler has returned. A
 // stream holds the size of its latest message. Calls that have not sent a message yet may hold only
-// a part of the budget, see arrivals. gRPC briefly holds a message twice while it decompresses or
-// copies it; that is not charged.
+// a part of the budget, see arrivals. While gRPC decompresses or copies a message, it briefly holds
+// it twice, which is not charged.
 type GRPC struct {
 	acceptor     *acceptor
 	set          pipeline.Settings
@@ -46,7 +46,7 @@ type GRPC struct {
 	arrivals     *arrivals
 	active       activeCalls // except health and reflection
 	descriptors  resolvers   // for reflection
-	// serviceCtx is the context of health and reflection calls, which may never end by themselves.
+	// serviceCtx is the context of health and reflection calls, which may run forever.
 	serviceCtx      context.Context
 	endServiceCalls context.CancelFunc
 	gracefulStop    func() (stopped <-chan struct{}) // begins srv.GracefulStop
@@ -100,7 +100,8 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	return g, nil
 }
 
-// credentials returns the credentials of the server, which limit how long clients stop reading.
+// credentials returns the server's credentials, which also limit how long a client may stop
+// reading.
 func (g *GRPC) credentials(name string, cfg GRPCConfig) (credentials.TransportCredentials, error) {
 	var creds credentials.TransportCredentials = peekCreds{insecure.NewCredentials()}
 	if t := g.acceptor.security.tls; t != nil {
@@ -163,7 +164,7 @@ func (g *GRPC) RegisterService(desc *grpc.ServiceDesc, impl any) {
 // GetServiceInfo returns the registered services.
 func (g *GRPC) GetServiceInfo() map[string]grpc.ServiceInfo { return g.srv.GetServiceInfo() }
 
-// Addr returns the listening address, or "" before Start.
+// Addr returns the address of the listener, or "" before Start.
 func (g *GRPC) Addr() string { return g.acceptor.addr() }
 
 // Transport returns `grpc`.
@@ -188,8 +189,8 @@ func (g *GRPC) Start(ctx context.Context) error {
 	return g.acceptor.start(ctx, g.srv.Serve, grpc.ErrServerStopped)
 }
 
-// acceptedWait is the time after which a connection that was accepted is known to gRPC. gRPC closes
-// those that it does not know when it stops.
+// acceptedWait is how long it takes until gRPC has registered an accepted connection. When gRPC
+// stops, it closes connections that it has not registered yet.
 const acceptedWait = 100 * time.Millisecond
 
 // HandOver closes the listener and tells clients to use another connection for new calls.

@@ -131,7 +131,7 @@ func (g *GRPC) authorize(ctx context.Context, c *call, info *tap.Info) (_ contex
 	return checked, ReasonOverBudget
 }
 
-// remoteAddress returns the address of the client of a call.
+// remoteAddress returns the client address of a call.
 func remoteAddress(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		return p.Addr.String()
@@ -140,8 +140,8 @@ func remoteAddress(ctx context.Context) string {
 }
 
 // decide compares the password of the call, on the goroutine of its handler, and does the rest of
-// authorize. Before, memory is not reserved, because the client is unknown; gRPC holds at most the
-// flow-control window of the message.
+// authorize. No memory is reserved before, because the client is unknown; until then gRPC holds at
+// most the flow-control window of the message.
 func (c *call) decide() {
 	reason := ReasonOverBudget
 	if err := c.login.wait(c); err != nil {

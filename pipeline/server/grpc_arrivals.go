@@ -9,8 +9,8 @@ import (
 
 // arrivals limits the calls that wait for their first message. Such a call reserves budget for a
 // message of the maximum size but costs its client almost nothing, so a few silent calls could
-// otherwise exhaust the budget. The calls of one connection may reserve half of the budget, all
-// calls together three quarters.
+// otherwise exhaust the budget. The calls of one connection may reserve at most half of the budget,
+// all calls together three quarters.
 type arrivals struct {
 	maxPerConn, maxTotal int
 

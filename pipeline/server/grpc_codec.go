@@ -12,7 +12,8 @@ import (
 // and owns them. A method that returns a *Raw sends its bytes.
 type Raw []byte
 
-// Pieces is an encoded gRPC message in several pieces. They must not be changed after it was sent.
+// Pieces is an encoded gRPC message in several pieces, which must not be modified after the message
+// was sent.
 type Pieces [][]byte
 
 // codec is the protobuf codec, except that it does not decode or encode [Raw] and [Pieces].

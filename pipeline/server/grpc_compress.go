@@ -17,8 +17,8 @@ import (
 func RegisterCompressors() { registerCompressors() }
 
 // registerCompressors registers zstd and snappy once. gRPC keeps compressors in a global map
-// without a lock, so they must not be registered while calls are served. That holds, because all
-// servers are created before any is started.
+// without a lock, so they must not be registered while calls are served. All servers are created
+// before any is started, so this never happens.
 var registerCompressors = sync.OnceFunc(func() {
 	for _, c := range []encoding.Compressor{newZstdCompressor(), &snappyCompressor{}} {
 		if encoding.GetCompressor(c.Name()) == nil {
@@ -46,7 +46,7 @@ func newZstdEncoder() *zstd.Encoder {
 	return e
 }
 
-// Name returns the value of the header grpc-encoding.
+// Name returns the value of the grpc-encoding header.
 func (*zstdCompressor) Name() string { return "zstd" }
 
 // Compress returns a writer that returns to the pool when it is closed.
@@ -95,7 +95,7 @@ func (r *zstdReader) Close() error {
 // snappyCompressor implements the gRPC encoding `snappy`, which is the framed format.
 type snappyCompressor struct{ readers, writers sync.Pool }
 
-// Name returns the value of the header grpc-encoding.
+// Name returns the value of the grpc-encoding header.
 func (*snappyCompressor) Name() string { return "snappy" }
 
 // Compress returns a writer that returns to the pool when it is closed.

@@ -53,8 +53,8 @@ const (
 	maxFramePayload = 1 << 10
 )
 
-// readWatchCreds wraps the connections of credentials in readWatch, beneath which frames are not
-// encrypted.
+// readWatchCreds wraps the connections of credentials in a readWatch, which sees the frames before
+// encryption.
 type readWatchCreds struct {
 	credentials.TransportCredentials
 	limit      time.Duration
@@ -156,7 +156,7 @@ func (w *readWatch) grow(id uint32, n int64) {
 	}
 }
 
-// resize sets the initial window of streams, which also changes those of open streams.
+// resize sets the initial window of streams, which also changes the windows of open streams.
 func (w *readWatch) resize(initial int64) {
 	delta := initial - w.initial
 	w.initial = initial

@@ -43,7 +43,7 @@ func (g *GRPC) traceStart() time.Time {
 	return g.set.Env.Now()
 }
 
-// beginTrace begins the trace of a call, if self-tracing is on. Calls of health and reflection
+// beginTrace starts the trace of a call if self-tracing is on. Calls of health and reflection
 // services are not traced.
 func (g *GRPC) beginTrace(ctx context.Context, method string) (context.Context, *selftrace.Request) {
 	began := callOf(ctx).began
@@ -56,8 +56,8 @@ func (g *GRPC) beginTrace(ctx context.Context, method string) (context.Context, 
 		attribute.String("rpc.service", service), attribute.String("rpc.method", name))
 }
 
-// endCall ends the trace of a call. Codes that say that the client has made a mistake are not
-// failures of this process.
+// endCall ends the trace of a call. Codes for mistakes of the client do not count as failures of
+// this process.
 func endCall(trace *selftrace.Request, method string, err error) {
 	st := status.Convert(err)
 	failure := ""

@@ -34,7 +34,7 @@ type HTTP struct {
 	durations *prometheus.HistogramVec
 	srv       *http.Server
 	active    activeCalls // requests
-	leaving   atomic.Bool // HandOver was called: responses ask clients to connect again
+	leaving   atomic.Bool // HandOver was called: responses ask clients to reconnect
 	unused    unusedConns
 
 	hosts         hosts
@@ -106,7 +106,7 @@ func none(*http.Request) bool { return false }
 func (s *HTTP) Handler() http.Handler { return s.srv.Handler }
 
 // OnDenied sets the function that responds to requests without valid credentials or tenant, and to
-// those of web pages that may not send them. The default response is plain text with 401, or 403
+// requests of web pages that may not send them. The default response is plain text with 401, or 403
 // for web pages. Call it before Start.
 func (s *HTTP) OnDenied(respond func(w http.ResponseWriter, r *http.Request, d *Denied)) {
 	s.denied = respond
@@ -126,7 +126,7 @@ func (s *HTTP) SetUnsafe(isUnsafe func(r *http.Request) bool) { s.unsafe = isUns
 // to a loopback address without a proxy. They are also unsafe, see SetUnsafe. Call it before Start.
 func (s *HTTP) SetPrivileged(isPrivileged func(r *http.Request) bool) { s.privileged = isPrivileged }
 
-// Addr returns the listening address, or "" before Start.
+// Addr returns the address of the listener, or "" before Start.
 func (s *HTTP) Addr() string { return s.acceptor.addr() }
 
 // Transport returns `http`.
@@ -180,7 +180,7 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	s.active.beginCall()
 	defer s.active.end()
 	tw := &responseTracker{ResponseWriter: w, leaving: &s.leaving}
-	tw.askToLeave() // also if the handler writes nothing
+	tw.askToLeave() // even if the handler writes nothing
 	start := s.set.Env.Now()
 	defer func() {
 		s.observe(tw, r, s.set.Env.Now().Sub(start))
@@ -224,8 +224,9 @@ func (s *HTTP) deny(w http.ResponseWriter, r *http.Request, d *Denied) {
 	s.denied(w, r, d)
 }
 
-// isScripted reports whether a script of a web page sent a request, and says so in the usual
-// header. Web pages of other origins cannot send it without permission (see CORSConfig).
+// isScripted reports whether a script of a web page sent the request, with the usual header that
+// identifies scripts. Web pages of other origins cannot send it without permission (see
+// CORSConfig).
 func isScripted(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("X-Requested-With"), "XMLHttpRequest")
 }

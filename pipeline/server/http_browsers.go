@@ -44,8 +44,8 @@ func (s *HTTP) checkBrowser(r *http.Request) *Denied {
 	return nil
 }
 
-// checkOrigin refuses a request of a web page of another origin if it changes state: all methods
-// but GET, HEAD and OPTIONS do, and also these if unsafe is set.
+// checkOrigin refuses a state-changing request from a web page of another origin. All methods
+// except GET, HEAD and OPTIONS change state; with unsafe, these do too.
 func (s *HTTP) checkOrigin(r *http.Request, unsafe bool) *Denied {
 	checked := r
 	if unsafe {
@@ -60,8 +60,9 @@ func (s *HTTP) checkOrigin(r *http.Request, unsafe bool) *Denied {
 		"if the page is yours, add its origin to cors::allowed_origins of this listener", r.Header.Get("Origin"))}
 }
 
-// isLocal reports whether a request was sent to a loopback address, by a client that knows it as
-// such: a page whose host name resolves to it does not, and the client of a proxy may be elsewhere.
+// isLocal reports whether a request was sent to a loopback address by a client that addressed it as
+// such. This excludes web pages whose host name resolves to a loopback address, and proxies, whose
+// clients may be elsewhere.
 func (s *HTTP) isLocal(r *http.Request) bool {
 	if slices.ContainsFunc(proxyHeaders, func(name string) bool { return len(r.Header[name]) > 0 }) {
 		return false
@@ -86,7 +87,7 @@ func (s *HTTP) refuseBrowser(w http.ResponseWriter, r *http.Request, d *Denied) 
 	s.deny(w, r, d)
 }
 
-// hosts are the host names with which clients address a listener.
+// hosts are the host names by which clients address a listener.
 type hosts struct {
 	names      []string // lower case; with * or *. at the start for any or for subdomains
 	configured bool
@@ -103,13 +104,14 @@ func newHosts(cfg HTTPConfig) hosts {
 	return h
 }
 
-// checked reports whether the listener refuses other hosts. Other machines can have many names for
-// a listener that is open to them, so only the user can list these.
+// checked reports whether the listener refuses other hosts. A listener that is open to other
+// machines can have many names, which only the user can list.
 func (h hosts) checked(loopback bool) bool { return loopback || h.configured }
 
-// allow reports whether a client may name the host, a name or address with or without a port. Old
-// programs name none; browsers always do. Names below localhost and internal are private: no public
-// DNS has them, so no page has such a host. Containers call their machine host.docker.internal.
+// allow reports whether a client may name the host, which is a name or address with or without a
+// port. Old programs send no host; browsers always do. Names below localhost and internal are
+// private: no public DNS has them, so no page has such a host. Containers call their machine
+// host.docker.internal.
 func (h hosts) allow(host string) bool {
 	name := hostName(host)
 	if _, err := netip.ParseAddr(name); err == nil || name == "" || name == "localhost" ||
@@ -122,7 +124,7 @@ func (h hosts) allow(host string) bool {
 	})
 }
 
-// hostName returns the host of a header Host: in lower case, without port, brackets and final dot.
+// hostName returns the host in a Host header: in lower case, without port, brackets and final dot.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -130,7 +132,7 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// checkHosts reports values of allowed_hosts that no header Host can match.
+// checkHosts reports values of allowed_hosts that no Host header can match.
 func checkHosts(names []string) error {
 	for _, name := range names {
 		host := strings.TrimPrefix(strings.TrimPrefix(name, "*"), ".")

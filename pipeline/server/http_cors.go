@@ -26,9 +26,9 @@ func (c *CORSConfig) Validate() error {
 	return nil
 }
 
-// withCORS answers preflight requests and adds CORS headers to other responses if the block is set.
-// It runs before authentication, because browsers send preflight requests without credentials. It
-// also returns whether the origin of a request is allowed.
+// withCORS responds to preflight requests and adds CORS headers to other responses if the block is
+// set. It runs before authentication, because browsers send preflight requests without credentials.
+// It also returns a function that reports whether the origin of a request is allowed.
 func withCORS(o pipeline.Optional[CORSConfig], next http.Handler) (h http.Handler, allows func(*http.Request) bool) {
 	c, on := o.Get()
 	if !on {

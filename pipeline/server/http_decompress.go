@@ -118,8 +118,8 @@ func (d *bodyDecoder) release() {
 	d.pool.free.Put(d)
 }
 
-// atEnd returns an error if data follows the compressed data. It would be lost silently, and a
-// client could send it without end.
+// atEnd returns an error if other data follows the compressed data. Otherwise that data would be
+// lost silently, and a client could send an unlimited amount of it.
 func (d *bodyDecoder) atEnd() error {
 	_, err := d.in.ReadByte()
 	if err == nil {
@@ -251,8 +251,8 @@ func (d *snappyDecoder) decodeBlock(r io.Reader) error {
 	return nil
 }
 
-// readAll reads all compressed data. It charges twice the size, because the buffer may have grown
-// to that.
+// readAll reads all compressed data. It charges twice the size, because the buffer may be that
+// large after growing.
 func (d *snappyDecoder) readAll(r io.Reader) ([]byte, error) {
 	const step = 16 << 10
 	var packed bytes.Buffer

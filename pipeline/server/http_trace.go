@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// traceResponse is the header of W3C Trace Context with the ids of the span of a request.
+// traceResponse is the W3C Trace Context header with the ids of the request's span.
 const traceResponse = "Traceresponse"
 
 // maxTracedText is the maximum number of bytes of a part of a request line in a span.
@@ -21,7 +21,7 @@ func tracedText(part string) string {
 	return strings.ToValidUTF8(strings.Clone(part[:min(len(part), maxTracedText)]), "\uFFFD")
 }
 
-// beginTrace begins the trace of a request, if self-tracing is on.
+// beginTrace starts the trace of a request if self-tracing is on.
 func (s *HTTP) beginTrace(w *responseTracker, r *http.Request, start time.Time) *http.Request {
 	if !s.set.Tracer.On() {
 		return r
@@ -40,8 +40,8 @@ func (s *HTTP) beginTrace(w *responseTracker, r *http.Request, start time.Time) 
 	return r.WithContext(ctx)
 }
 
-// setTraceResponse adds the header with the ids of the span, which scripts of pages of other
-// origins may read if they may read the response.
+// setTraceResponse adds the header with the ids of the span. Scripts of other origins that may read
+// the response may also read this header.
 func (t *responseTracker) setTraceResponse() {
 	if t.trace == nil {
 		return
@@ -54,7 +54,7 @@ func (t *responseTracker) setTraceResponse() {
 	}
 }
 
-// endTrace ends the trace of a request that was answered.
+// endTrace ends the trace of a request after its response.
 func (t *responseTracker) endTrace(r *http.Request) {
 	if t.trace == nil {
 		return
@@ -74,7 +74,7 @@ func (t *responseTracker) endTrace(r *http.Request) {
 	t.trace.End(name, failure, attrs...)
 }
 
-// routeOf returns the path of the pattern that a mux has found for a request, or "".
+// routeOf returns the path of the mux pattern that matched a request, or "".
 func routeOf(r *http.Request) string {
 	_, route, found := strings.Cut(r.Pattern, " ")
 	if !found {

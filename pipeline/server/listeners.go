@@ -54,7 +54,7 @@ func (ls Listeners) Start(ctx context.Context) error {
 	return nil
 }
 
-// HandOver hands over all listeners concurrently. If one panics, HandOver panics after the others
+// HandOver calls HandOver of all listeners concurrently. If one panics, it panics after the others
 // have finished.
 func (ls Listeners) HandOver(ctx context.Context) {
 	err := ls.each(func(l Listener) error {
@@ -66,12 +66,12 @@ func (ls Listeners) HandOver(ctx context.Context) {
 	}
 }
 
-// Stop drains all listeners concurrently. A panic of one is an error.
+// Stop drains all listeners concurrently. A panic is returned as an error.
 func (ls Listeners) Stop(ctx context.Context) error {
 	return ls.each(func(l Listener) error { return l.Stop(ctx) })
 }
 
-// each calls f for all listeners concurrently and joins the errors. A panic of f is an error, too.
+// each calls f for all listeners concurrently and joins the errors. A panic of f becomes an error.
 func (ls Listeners) each(f func(Listener) error) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -28,7 +28,7 @@ func (c *RequestLimits) Validate() error {
 	)
 }
 
-// Limits returns the limits for otlpdata. The size in bytes is limited by the listener instead.
+// Limits returns the limits for otlpdata. The listener limits the size in bytes.
 func (c *RequestLimits) Limits() otlpdata.Limits {
 	return otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems}
 }

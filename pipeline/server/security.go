@@ -112,7 +112,7 @@ type security struct {
 	tenancy *tenancy         // nil if off
 	proxies proxies
 
-	anyTenant bool // whether clients with no more than a certificate can name several tenants
+	anyTenant bool // whether clients with only a certificate can name several tenants
 	log       *zap.Logger
 }
 
@@ -195,7 +195,7 @@ func (s *security) check(ctx context.Context, remote string, header func(name st
 	return checked, nil
 }
 
-// beginRequest is like check but does not block: if it returns a login, that decides.
+// beginRequest is like check but does not block: if it returns a login, the login decides.
 func (s *security) beginRequest(ctx context.Context, remote string, header func(name string) []string) (context.Context, *login, error) {
 	var who identity
 	var err error
@@ -216,7 +216,7 @@ func (s *security) beginRequest(ctx context.Context, remote string, header func(
 	}
 	switch {
 	case who.login != nil:
-		who.login.denied = denied // a client with a wrong password must not learn it
+		who.login.denied = denied // do not reveal it to a client with a wrong password
 	case denied != nil:
 		return ctx, nil, denied
 	}
@@ -231,7 +231,7 @@ func (s *security) beginRequest(ctx context.Context, remote string, header func(
 type Denied struct {
 	Reason     string // such as ReasonUnauthenticated or ReasonTenant
 	Msg        string
-	RetryAfter time.Duration // delay before the same request may be repeated; 0 if it is refused again
+	RetryAfter time.Duration // delay before the client may retry; 0 if a retry would be refused too
 }
 
 // Error returns the message.
@@ -264,8 +264,8 @@ func DenyWithStatus(w http.ResponseWriter, _ *http.Request, d *Denied) {
 	http.Error(w, d.Msg, code)
 }
 
-// deny is the default response to a denied HTTP request: the text without a line end, and 401, also
-// for a tenant, unless the request may be repeated.
+// deny sends the default response to a denied HTTP request: the text without a line end. The status
+// is 401, even if the tenant is refused, unless the request may be retried.
 func deny(w http.ResponseWriter, _ *http.Request, d *Denied) {
 	code, _ := pipeline.HTTPStatus(d)
 	if d.Reason == ReasonTenant {

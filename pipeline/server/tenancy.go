@@ -36,9 +36,9 @@ func (c *TenancyConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Tenant returns the tenant that the values of the header name, for receivers whose protocol is
-// neither HTTP nor gRPC. It applies the rules of the listeners of this package. The error is a
-// *[Denied].
+// Tenant returns the tenant in the values of the tenant header, for receivers whose protocol is
+// neither HTTP nor gRPC. The rules are the same as for the listeners of this package. The error is
+// a *[Denied].
 func (c *TenancyConfig) Tenant(values []string) (string, error) {
 	tenant, denied := newTenancy(*c).tenant(values)
 	if denied != nil {
@@ -72,8 +72,8 @@ type tenancy struct {
 
 func newTenancy(c TenancyConfig) *tenancy { return &tenancy{header: c.Header, known: c.Tenants} }
 
-// tenant returns the tenant named by the values of the header, or the refusal, with a text that
-// existing clients expect.
+// tenant returns the tenant in the values of the header, or a refusal with a text that existing
+// clients expect.
 func (t *tenancy) tenant(values []string) (string, *Denied) {
 	switch {
 	case len(values) == 0 || values[0] == "":

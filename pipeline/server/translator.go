@@ -9,8 +9,8 @@ import (
 )
 
 // Translator translates requests whose wire format is not OTLP into batches. It charges the budget
-// for their memory and runs at most GOMAXPROCS translations at once: more would not be faster but
-// would use more memory. It is safe for concurrent use.
+// for their memory and runs at most GOMAXPROCS translations at the same time: more would not be
+// faster but would use more memory. It is safe for concurrent use.
 type Translator struct {
 	budget *pipeline.Budget
 	slots  chan struct{}

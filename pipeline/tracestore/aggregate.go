@@ -10,21 +10,20 @@ import (
 // Aggregator is implemented by stores that compute aggregates of all spans that match a query
 // without returning the spans.
 //
-// Counts are numbers of stored spans: spans that were sampled with a threshold count once, like
-// others. A store counts duplicates once, but duplicates that arrived in different requests may
-// count once for each place where they are stored.
+// Counts are numbers of stored spans. They are not adjusted for sampling. A store counts duplicates
+// once, but duplicates that arrived in different requests may count once for each place where they
+// are stored.
 type Aggregator interface {
 	// Aggregate describes the spans that start within the window of q and for which q.Where holds.
 	// Limit and After are ignored.
 	//
 	// Budget.Spans limits the number of spans examined one by one. If there are more, the store
-	// examines a sample that is spread over the window and does not depend on the content of spans,
-	// and reports the sampled share. The answer is the same for repeated calls if the store has not
-	// changed. Several stores that are read as one may examine as many spans each.
+	// examines a sample that is spread over the window and independent of the content of spans, and
+	// reports the sampled share. Repeated calls have the same result if the store has not changed.
+	// If several stores are read as one, each may examine this many spans.
 	//
-	// It returns an error if there is no answer at all, for example if Aggregation.Check fails or
-	// ctx was cancelled. If something could not be read or time ran out, the answer is not
-	// complete.
+	// It returns an error if there is no result at all, for example if Aggregation.Check fails or
+	// ctx was cancelled. If some spans could not be read or time ran out, the result is incomplete.
 	Aggregate(ctx context.Context, q Query, a Aggregation) (Aggregate, error)
 }
 
@@ -46,24 +45,24 @@ type HeatmapQuery struct {
 	Step time.Duration
 }
 
-// FacetQuery requests the values of fields and the number of spans that have each.
+// FacetQuery requests the values of fields and the number of spans with each value.
 type FacetQuery struct {
 	// Values is the number of values to return for each field, at most MaxFacetValues: the most
 	// frequent ones, or with a Selection those with the highest scores. 0 requests no facets.
 	Values int
-	// Fields lists the fields to count, at most MaxFacets, without repetitions. Fields of the trace
+	// Fields lists the fields to count, at most MaxFacets, without duplicates. Fields of the trace
 	// have no values.
 	//
-	// If it is empty, these are counted, MaxFacets in all: Service, Name, Kind and Status, and the
-	// keys of span and resource attributes that the most spans have (ties by place and key). Fields
-	// that no span has are omitted, and so is the key otlpdata.FlagsAttribute.
+	// If it is empty, MaxFacets fields are counted: Service, Name, Kind and Status, and the most
+	// frequent keys of span and resource attributes (ties by place and key). Fields that no span
+	// has and the key otlpdata.FlagsAttribute are omitted.
 	Fields []Field
-	// All requests everything that was counted, so that the answers of several stores can be added
-	// up: all values of each field, and if Fields is empty all keys. They come in any order and
-	// without scores. Values must be above 0 and has no other meaning.
+	// All requests everything that was counted, so that the results of several stores can be added
+	// up: all values of each field and, if Fields is empty, all keys, in any order and without
+	// scores. Values must be above 0 but is otherwise ignored.
 	All bool
-	// Selection, if not nil, is a part of the spans to compare with the rest: its spans are counted
-	// a second time.
+	// Selection, if not nil, is the part of the spans to compare with the rest. Its spans are
+	// counted separately as well.
 	Selection *Selection
 }
 
@@ -83,15 +82,14 @@ const (
 
 // Aggregate is the answer of an Aggregator.
 type Aggregate struct {
-	// Spans and Errors (spans with the status error) are the totals of the heatmap if one was
-	// requested, otherwise of the facets if these were requested, otherwise of the groups if these
-	// were requested, otherwise they are counted on their own. Share is the share of spans examined
-	// for them; see Heatmap.Share.
+	// Spans and Errors (spans with the status error) are the totals of the first requested part:
+	// the heatmap, the facets, or the groups. If none was requested, they are counted on their own.
+	// Share is the share of spans examined for them; see Heatmap.Share.
 	Spans, Errors uint64
 	Share         float64
-	// RelativeError is the relative standard error of Spans divided by Share, as estimate of all
-	// matching spans: from 0, if Share is 1, to 1. It is 1 if the examined spans allow no estimate,
-	// for example because none of them matches. The counts of single values and cells have higher
+	// RelativeError is the relative standard error of Spans / Share, the estimate of the number of
+	// matching spans. It is 0 if Share is 1, and 1 if the examined spans allow no estimate, for
+	// example because none of them matches. The counts of single values and cells have higher
 	// errors.
 	RelativeError float64
 	Heatmap       *Heatmap // nil unless requested
@@ -100,7 +98,7 @@ type Aggregate struct {
 	Exemplars     []Exemplar
 	// Scanned is the number of spans that were examined one by one.
 	Scanned int
-	// Reasons says why not everything within the examined share could be read.
+	// Reasons says why some spans within the examined share could not be read.
 	Reasons
 }
 
@@ -108,8 +106,8 @@ type Aggregate struct {
 type Heatmap struct {
 	Step  uint64     // nanoseconds
 	Cells []HeatCell // sorted by start and bucket; each has at least one span
-	// Share is the share of the spans that was examined, above 0 and at most 1. It is 1 if all
-	// spans were examined or there are none. Counts divided by Share are estimates for all spans.
+	// Share is the share of the spans that was examined: above 0 and at most 1. It is 1 if all
+	// spans were examined or there are none. A count divided by Share is an estimate for all spans.
 	Share float64
 }
 
@@ -122,10 +120,10 @@ type HeatCell struct {
 
 // Facets holds the values of several fields.
 type Facets struct {
-	// Facets are in the order of FacetQuery.Fields. If that is empty they are sorted by Score (0
+	// Facets are in the order of FacetQuery.Fields. If Fields is empty, they are sorted by Score (0
 	// without a Selection) and Spans, both descending, then by place and key.
 	Facets          []Facet
-	Spans, Selected uint64  // matching spans that were examined; Selected counts those of the Selection
+	Spans, Selected uint64  // matching spans that were examined; Selected counts the ones in the Selection
 	Share           float64 // see Heatmap.Share
 	// Omitted is the number of other fields that were counted.
 	Omitted int
@@ -144,7 +142,7 @@ type Facet struct {
 	// all other values.
 	Distinct int
 	Other    uint64
-	// Score is the highest absolute Score of all values, including those that are not returned.
+	// Score is the highest absolute Score of all values, including values that are not returned.
 	Score float64
 }
 
@@ -157,7 +155,7 @@ type FacetValue struct {
 	Score float64
 }
 
-// Exemplar is an example of the matching spans. The exemplars of an answer are spread over start
+// Exemplar is an example of the matching spans. The exemplars of a result are spread over start
 // times and durations.
 type Exemplar struct {
 	TraceID         otlpdata.TraceID

@@ -11,7 +11,7 @@ type OperationKey struct {
 
 // BaselineQuery selects calls.
 type BaselineQuery struct {
-	// Operations are those to count, without repetitions. Calls that a store counts only as
+	// Operations are the operations to count, without duplicates. Calls that a store counts only as
 	// OtherOperation belong to none of them.
 	Operations []OperationKey
 	// From and To limit the start of spans as in Query, both inclusive. Windows of whole minutes
@@ -24,11 +24,11 @@ func (q *BaselineQuery) Window() (from, to uint64, ok bool) {
 	return Query{From: q.From, To: q.To}.Window()
 }
 
-// BaselineAnswer is the answer of Metrics.Baselines.
+// BaselineAnswer is the result of Metrics.Baselines.
 type BaselineAnswer struct {
 	// Durations has one histogram for each operation of the query, in the same order. It is empty
 	// for operations without calls.
 	Durations []Histogram
-	// Reasons says why not every selected call is counted.
+	// Reasons says why some selected calls are not counted.
 	Reasons
 }

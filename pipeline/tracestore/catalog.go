@@ -3,16 +3,16 @@ package tracestore
 import "context"
 
 // Catalog lists services, operations and attributes. Lists are sorted and contain no duplicates;
-// those of services and operations contain only names of spans that are still stored. The caller
-// must not change a list. With a DamagedError, a list is what could be read.
+// lists of services and operations contain only names of spans that are still stored. The caller
+// must not modify a list. With a DamagedError, a list contains what could be read.
 //
-// Attributes are listed for completion in user interfaces, at most limit of them (0: 1000). The key
-// otlpdata.FlagsAttribute is internal to the payload: it is not listed and has no values. Stores of
-// other programs do not list attributes: the error matches ErrUnsupported. They are no Aggregator
-// either.
+// Attributes are listed for completion in user interfaces, at most limit of them; a limit of 0
+// means 1000. The key otlpdata.FlagsAttribute is internal to the payload: it is not listed and has
+// no values. Stores of other programs do not list attributes: the error matches ErrUnsupported. Nor
+// do they implement Aggregator.
 type Catalog interface {
 	// Services returns the first service names that q selects. more reports whether q selects
-	// others, too.
+	// others as well.
 	Services(ctx context.Context, tenant string, q NameQuery) (names []string, more bool, err error)
 	// Operations returns the first operations of a service that q selects, by name, then kind. A
 	// kind other than "" restricts them to that span kind. more is as in Services.
@@ -24,10 +24,10 @@ type Catalog interface {
 }
 
 // NameQuery selects a part of a list of names. The zero value selects as many names as the store
-// lists at once.
+// lists in one call.
 type NameQuery struct {
 	Prefix string // names that begin with it
-	Limit  int    // maximum number of elements; 0: that of the store
+	Limit  int    // maximum number of elements; 0: the maximum of the store
 }
 
 // Operation is a span name of a service with the kind of its spans: `client`, `server`, `producer`,

@@ -13,11 +13,11 @@ import (
 // Deleter is implemented by stores from which an operator can delete spans before they expire.
 type Deleter interface {
 	// Delete hides the tenant's stored spans that d covers: no call that begins after Delete has
-	// returned sees them, not even after a crash. Spans that are stored later stay, including a
-	// deleted span that is sent again. The store frees the space later.
+	// returned sees them, not even after a crash. Spans that are stored later stay, even if a
+	// deleted span is resent. The store frees the space later.
 	//
 	// Errors match [ErrNotAllowed] or [ErrBadDeletion] if these apply. After any other error the
-	// spans may or may not be deleted, and the caller should repeat the call.
+	// spans may or may not be deleted, and the caller should retry.
 	Delete(ctx context.Context, tenant string, d Deletion) (Deleted, error)
 }
 
@@ -36,8 +36,8 @@ type Deletion struct {
 
 // Deleted is the result of a deletion.
 type Deleted struct {
-	// Spans is the number of spans that are hidden now and were not before. A duplicate that the
-	// store holds several times may count several times.
+	// Spans is the number of spans that this deletion hides and that were visible before. A
+	// duplicate that the store holds several times may count several times.
 	Spans int
 }
 

@@ -14,7 +14,7 @@ import (
 // A call is a span together with its parent. The start of the span is the time of the call; the
 // start of the parent is ignored. The parent is the span of the same trace and tenant whose id is
 // the parent id, even if it arrived in another request or much later. A span whose parent is not
-// stored is not a call. Spans that were sampled with a threshold count once, like others.
+// stored is not a call. Counts are not adjusted for sampling.
 //
 // Spans may share an id, as the two sides of a call do in Zipkin's model. A span is on the server
 // side if its kind is server or consumer, and on the client side otherwise. Then:
@@ -23,25 +23,25 @@ import (
 //     whatever the parent id is.
 //  2. The parent of any other span is a span with the parent id: one of the same service if there
 //     is one, otherwise one on the server side, otherwise any.
-//  3. If several spans qualify, the earliest is the parent, and any of these if several start
+//  3. If several spans qualify, the earliest is the parent, or any of the earliest if several start
 //     together. A span is not its own parent.
 //
-// A store may consider only the spans that it stored together if one of them qualifies, and at most
-// 64 spans of a trace that share their id with an earlier one (storequery.MaxSameID). It counts
-// duplicates once, but duplicates that arrived in different requests may count once for each place
-// where they are stored.
+// If one of the spans that a store received in the same request qualifies, the store may ignore all
+// others. It may consider at most 64 spans of a trace that share their id with an earlier one
+// (storequery.MaxSameID). It counts duplicates once, but duplicates that arrived in different
+// requests may count once for each place where they are stored.
 //
 // A call to a peer is a span on the client side that names its peer (see storequery.PeerOf) and has
 // no counterpart: no span of its trace and tenant has its id as parent id, and no span on the
 // server side has the same id. It does not matter when and in which request these spans arrive.
 // Duplicates are counted as for other calls, even if the counterpart is stored in another place.
-// Among spans that share an id, a store may consider only those that it stored together.
+// Among spans that share an id, a store may consider only spans that it stored together.
 type Edges interface {
 	// Dependencies returns the calls whose spans start between from and to, both inclusive, as in
-	// Query.Window. It returns an error if calls cannot be counted at all. If only a part can be
-	// counted, it returns that part and the graph is not complete.
+	// Query.Window. It returns an error if calls cannot be counted at all. If only some can be
+	// counted, it returns these and the graph is incomplete.
 	Dependencies(ctx context.Context, tenant string, from, to time.Time) (Graph, error)
-	// Peers is like Dependencies, for the calls to peers. Edge.Child is the name of the peer, and
+	// Peers is like Dependencies for the calls to peers. Edge.Child is the name of the peer, and
 	// Edge.Messaging is true if the spans are producers. If there are more than
 	// storequery.MaxPeerEdges edges, some are omitted and the graph is not complete. A store of
 	// another program may not support it: the error matches ErrUnsupported.
@@ -49,7 +49,7 @@ type Edges interface {
 	// Edges measures the calls of Dependencies and Peers together, without the calls within a
 	// service: a span and its parent of the same service are a call only if the span is on the
 	// server side. A span of the kind client that names no peer may name a host instead
-	// (storequery.EdgePeerOf). Limits and errors are as those of Peers.
+	// (storequery.EdgePeerOf). Limits and errors are the same as for Peers.
 	Edges(ctx context.Context, tenant string, q EdgeQuery) (EdgeGraph, error)
 }
 
@@ -69,7 +69,7 @@ func (q *EdgeQuery) Selects(parent, child string) bool {
 type EdgeGraph struct {
 	// Edges are sorted by parent, child, peer and connection. Each has at least one call.
 	Edges []CallEdge
-	// Reasons says why not every selected call is counted.
+	// Reasons says why some selected calls are not counted.
 	Reasons
 }
 
@@ -80,8 +80,8 @@ type CallEdge struct {
 	Connection    Connection
 	Calls, Errors uint64 // Errors counts the calls whose span has the status error
 	// Durations has the durations of the calls: those of the child span, or of the parent for
-	// peers. A store may not know the durations of calls that it stored before it measured them.
-	// They are missing here, so that Durations.Count() is less than Calls.
+	// peers. A store may not know the durations of calls from before it measured them; then
+	// Durations.Count() is less than Calls.
 	Durations Histogram
 }
 
@@ -103,7 +103,7 @@ const (
 // Connections is the number of types of connections, including ConnectionUnknown.
 const Connections = int(numConnections)
 
-// String returns the name of a type in answers, which is "" if the type is unknown.
+// String returns the name of the type in responses; "" means unknown.
 func (c Connection) String() string {
 	names := [...]string{"", "messaging", "database", "grpc", "rpc", "http"}
 	if int(c) < len(names) {
@@ -112,8 +112,8 @@ func (c Connection) String() string {
 	return ""
 }
 
-// connectionOfKey returns the type of connection that a span attribute with a key shows, whatever
-// its value is. The keys are those of OpenTelemetry's semantic conventions, old and new.
+// connectionOfKey returns the type of connection that the presence of a span attribute indicates,
+// regardless of its value. The keys are from OpenTelemetry's semantic conventions, old and new.
 func connectionOfKey(key string) Connection {
 	switch key {
 	case "db.system.name", "db.system":
@@ -138,7 +138,7 @@ func (c Connection) Or(o Connection) Connection {
 	return c
 }
 
-// ConnectionOf returns the type of connection that a span shows by its kind or its attributes.
+// ConnectionOf returns the type of connection that a span's kind or attributes indicate.
 func ConnectionOf(s *otlpdata.Span) Connection {
 	return ConnectionOfKeys(s.Kind, func(yield func(string) bool) {
 		for i := range s.Attributes {
@@ -164,7 +164,7 @@ func IsInnerCall(parentService, childService string, childKind int32) bool {
 	return parentService == childService && childKind != otlpdata.KindServer && childKind != otlpdata.KindConsumer
 }
 
-// connectionOfKind returns the type of connection that the kind of a span shows.
+// connectionOfKind returns the type of connection that a span kind indicates.
 func connectionOfKind(kind int32) Connection {
 	if kind == otlpdata.KindProducer || kind == otlpdata.KindConsumer {
 		return ConnectionMessaging
@@ -172,9 +172,8 @@ func connectionOfKind(kind int32) Connection {
 	return ConnectionUnknown
 }
 
-// ConnectionOfCall returns the type of the connection of a call: the one that the child span shows,
-// or else its parent. A store that cannot find out the type of a call cheaply may count it as
-// unknown.
+// ConnectionOfCall returns the type of a call's connection, which the child span or else its parent
+// indicates. A store that cannot determine the type cheaply may count it as unknown.
 func ConnectionOfCall(parent, child Connection) Connection {
 	if child != ConnectionUnknown {
 		return child

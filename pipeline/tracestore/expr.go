@@ -19,9 +19,9 @@ type Or []Expr
 type Not struct{ Expr Expr }
 
 // Cond compares a field of a span with a constant. A field may have several values, because an
-// attribute may occur in several places and several times; the condition holds if it holds for one
-// of them. If the field has no value, every operator is false, including Ne. Use Not with Eq for
-// "has no such value".
+// attribute may occur in several places and several times; the condition holds if it holds for at
+// least one value. If the field has no value, every operator is false, including Ne. Use Not with
+// Eq for "has no such value".
 type Cond struct {
 	Field Field
 	Op    Op

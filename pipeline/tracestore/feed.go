@@ -12,10 +12,9 @@ import (
 // Follower is implemented by stores that stream spans as they are stored.
 type Follower interface {
 	// Follow returns a feed of the batches that Consume stores for a tenant from now on. A batch in
-	// the feed can already be read from the store. The feed buffers batches of at most capacity
-	// bytes in total (otlpdata.Batch.Size plus a small overhead for each). A slow reader misses
-	// batches, and the feed counts their spans; it never delays Consume. The caller must close the
-	// feed.
+	// the feed can already be read from the store. The feed buffers at most capacity bytes
+	// (otlpdata.Batch.Size plus a small overhead for each batch). A feed never delays Consume: a
+	// slow reader misses batches, and the feed counts their spans. The caller must close the feed.
 	//
 	// ctx limits how long Follow may take to reach a store in another process. The feed stays open
 	// after ctx has ended.
@@ -24,7 +23,7 @@ type Follower interface {
 
 // Hub distributes the batches that a store accepts to its followers. A store that holds a Hub
 // publishes each stored batch to it, and implements [Follower] with its Follow method. The zero
-// value is ready to use. Safe for concurrent use.
+// value is ready to use. A Hub is safe for concurrent use.
 type Hub struct {
 	mu    sync.Mutex              // held while the list changes
 	feeds atomic.Pointer[[]*Feed] // nil: no feed is open; a list is replaced and never modified
@@ -101,7 +100,7 @@ func (h *Hub) change(edit func([]*Feed) []*Feed) {
 type Feed struct {
 	tenant   string
 	capacity int           // bytes
-	ready    chan struct{} // holds a token while there is something to take
+	ready    chan struct{} // holds a token while Take or Err has news
 	onClose  func()
 
 	mu       sync.Mutex
@@ -118,8 +117,8 @@ func NewFeed(tenant string, capacity int, onClose func()) *Feed {
 }
 
 // Ready returns a channel that receives a value when there is something to take and when the feed
-// ends. The receiver must then call Take, which makes the channel receive again if there is more,
-// and then Err.
+// ends. After each value, the receiver must call Take and then Err. If there is more to take, the
+// channel receives another value.
 func (f *Feed) Ready() <-chan struct{} { return f.ready }
 
 // Take returns the oldest buffered batch, or nil if there is none, and the number of spans missed
@@ -140,8 +139,7 @@ func (f *Feed) Take() (b *otlpdata.Batch, missed int) {
 }
 
 // Err returns why the feed gets no more batches, for example because the connection to a store in
-// another process failed. It returns nil while there may be more batches, and while there is
-// something to take.
+// another process failed. It returns nil while there may be more batches or something to take.
 func (f *Feed) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,8 +160,7 @@ func (f *Feed) Close() {
 // batchCost is the overhead of a buffered batch in bytes.
 const batchCost = 512
 
-// End ends the feed, which keeps its buffered batches. err, which must not be nil, is the result of
-// Err.
+// End ends the feed, which keeps its buffered batches. Err then returns err, which must not be nil.
 func (f *Feed) End(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

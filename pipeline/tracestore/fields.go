@@ -12,13 +12,13 @@ import (
 type Place uint8
 
 // The places of a field. Attributes are looked up by key. All others are properties of the span or
-// of its trace and have no key. A span has exactly one value, which may be "", for each property
-// except EventName (one for each event), ParentID, AnyText, ErrorGroup and the properties of the
-// trace.
+// of its trace and have no key. A span has exactly one value, possibly "", for each property; the
+// exceptions are EventName (one for each event), ParentID, AnyText, ErrorGroup and the properties
+// of the trace.
 //
 // To add a property, add a constant and its row in the table of places. Parsers, completion, facets
 // and documentation read the table. Stores with columns of their own bind the property in one
-// place: the exporter disk in scan.bindings, the exporter clickhouse in where.Column.
+// place: the `disk` exporter in scan.bindings, the `clickhouse` exporter in where.Column.
 const (
 	AnyAttribute Place = iota // span, resource, scope, event and link attributes
 	SpanAttribute
@@ -44,7 +44,7 @@ const (
 	ErrorGroup    // failure.Group of a span with the status error; other spans have none
 )
 
-// FieldType is what fields of a place are compared with.
+// FieldType is the type of the literals that fields of a place are compared with.
 type FieldType string
 
 // The types of fields.
@@ -57,11 +57,11 @@ const (
 	BooleanField   FieldType = "boolean" // a Shorthand
 )
 
-// PlaceInfo is a row of the table of places. Callers must not change it.
+// PlaceInfo is a row of the table of places. Callers must not modify it.
 type PlaceInfo struct {
 	Place Place
-	// Name is the name in searches, for attributes the prefix of the key. It also encodes the place
-	// in messages between programs, so that it must not change.
+	// Name is the name in searches, for attributes the prefix of the key. It must not change,
+	// because it also encodes the place in messages between programs.
 	Name    string
 	TraceQL []string // names in TraceQL and in Tempo's API, without attributes
 	Aliases []string // further names in searches
@@ -72,14 +72,15 @@ type PlaceInfo struct {
 	OfTrace bool     // see Place.OfTrace
 	PerSpan bool     // of a place with OfTrace: spans of a trace may have different values
 	Default bool     // counted by facets of a query that names no fields
-	// SearchOnly: facets and groups cannot have the field, because its values are those of others.
+	// SearchOnly: not available in facets and groups, because it only combines the values of other
+	// fields.
 	SearchOnly bool
 	// Catalog is Service or Name if the values are names of services or operations; see [Catalog].
 	// Otherwise it is zero, and a catalog lists only values of attributes.
 	Catalog Place
 	Keys    []string // keys in logfmt searches of Tempo's API
 	Tag     string   // key of a tag in searches of existing clients
-	OTelTag string   // the same, which may also be the key of an attribute
+	OTelTag string   // the same for a tag that may also be the key of an attribute
 	// value returns the value in a span. It is nil for places with any number of values.
 	value func(s Span) (v otlpdata.Value, ok bool)
 }
@@ -203,7 +204,7 @@ func ofTrace(of func(*Summary) otlpdata.Value) func(Span) (otlpdata.Value, bool)
 	}
 }
 
-// Places returns the table of places, in the order of the constants. Callers must not change it.
+// Places returns the table of places, in the order of the constants. Callers must not modify it.
 func Places() []PlaceInfo { return places[:] }
 
 // Info returns the row of the table of places, which is zero for an unknown place.
@@ -214,8 +215,8 @@ func (p Place) Info() *PlaceInfo {
 	return &places[p]
 }
 
-// TextPlaces returns the properties that are values of [AnyText], besides all attributes. Callers
-// must not change the list.
+// TextPlaces returns the properties that are values of [AnyText] in addition to all attributes.
+// Callers must not modify the list.
 func TextPlaces() []Place { return textPlaces }
 
 var textPlaces = []Place{Service, Name, StatusMessage, EventName}
@@ -270,7 +271,7 @@ func (p *Place) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown place %q of a field; the other program may have another version", text)
 }
 
-// DefaultFacets returns the properties that are counted by a FacetQuery without fields.
+// DefaultFacets returns the properties that a FacetQuery without fields counts.
 func DefaultFacets() (fields []Field) {
 	for i := range places {
 		if places[i].Default {
@@ -280,7 +281,7 @@ func DefaultFacets() (fields []Field) {
 	return fields
 }
 
-// Shorthand is a name that stands for a condition in searches, like a field that is true or false.
+// Shorthand is a name that stands for a condition in searches, and is used like a boolean field.
 type Shorthand struct {
 	Name    string
 	Cond    Cond

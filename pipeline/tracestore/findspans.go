@@ -9,16 +9,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// FoundSpans is the answer of Reader.FindSpans.
+// FoundSpans is the result of Reader.FindSpans.
 type FoundSpans struct {
 	// IDs are the ids of the spans that were found, in any order. Spans with the same id and start
 	// may count once.
 	IDs []otlpdata.SpanID
-	// Spans is the number of spans that were examined, with duplicates: 0 if the store has none.
+	// Spans is the number of spans that were examined, with duplicates. It is 0 if the store has no
+	// spans of the trace.
 	Spans int
 }
 
-// SpanCondition is met by a span for which Where is true and that has Text.
+// SpanCondition is met by a span that contains Text and for which Where holds.
 type SpanCondition struct {
 	Where Expr // without fields of the trace; nil matches every span
 	// Text is searched in the name, service, status message, attributes and events of a span and in
@@ -27,7 +28,7 @@ type SpanCondition struct {
 	Text string
 }
 
-// SpanMatcher evaluates a SpanCondition. Not for concurrent use.
+// SpanMatcher evaluates a SpanCondition. It is not safe for concurrent use.
 type SpanMatcher struct {
 	where Expr
 	text  []byte // in lower case
@@ -65,8 +66,8 @@ func (m *SpanMatcher) OriginHasText(r *otlpdata.Resource, s *otlpdata.Scope) boo
 	return m.hasText()
 }
 
-// MatchesIn is Matches for a caller that knows the result of OriginHasText for the resource and the
-// scope of the span.
+// MatchesIn is like Matches, for a caller that already knows the result of OriginHasText for the
+// span's resource and scope.
 func (m *SpanMatcher) MatchesIn(s Span, originHasText bool) bool {
 	return Match(m.where, s) && (len(m.text) == 0 || originHasText || m.spanHasText(s.Span))
 }
@@ -81,7 +82,7 @@ func (m *SpanMatcher) spanHasText(s *otlpdata.Span) bool {
 	return m.hasText()
 }
 
-// betweenTexts ends each text. It hardly occurs in texts, so that nothing is found across two.
+// betweenTexts separates texts. It hardly ever occurs in texts, so no match spans two of them.
 const betweenTexts = 0
 
 func (m *SpanMatcher) begin(texts ...string) {

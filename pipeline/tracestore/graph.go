@@ -4,7 +4,7 @@ package tracestore
 type Graph struct {
 	// Edges are sorted by parent, child and messaging. Each has at least one call.
 	Edges []Edge
-	// Reasons says why not every call within the window is counted.
+	// Reasons says why some calls within the window are not counted.
 	Reasons
 }
 

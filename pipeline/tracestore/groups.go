@@ -8,7 +8,7 @@ import (
 
 // GroupQuery requests the number, errors and durations of spans by the values of one or two fields.
 type GroupQuery struct {
-	// By lists the fields, at most MaxGroupFields, without repetitions. An empty list requests no
+	// By lists the fields, at most MaxGroupFields, without duplicates. An empty list requests no
 	// groups. Fields of the trace have no values, except if whole traces are counted; see
 	// storequery.SetAggregation.
 	By []Field
@@ -18,8 +18,8 @@ type GroupQuery struct {
 	// Parts is the number of equal parts of the window in which spans of each group are counted, at
 	// most MaxGroupParts. 0 requests none.
 	Parts int
-	// All requests all groups that were counted, in any order, so that the answers of several
-	// stores can be added up. Limit and Sort must be valid and have no other meaning.
+	// All requests all groups that were counted, in any order, so that the results of several
+	// stores can be added up. Limit and Sort must be valid but are otherwise ignored.
 	All bool
 }
 
@@ -46,16 +46,16 @@ const (
 	MaxGroupParts  = 120
 )
 
-// Groups are the spans in groups that have the same values.
+// Groups counts spans in groups with the same values.
 type Groups struct {
 	// All counts all matching spans that were examined. It has no values.
 	All Group
 	// Groups are in the order of GroupQuery.Sort, at most GroupQuery.Limit, except with
 	// GroupQuery.All.
 	Groups []Group
-	// Distinct is the number of groups that were counted, including those that are not returned.
+	// Distinct is the number of groups that were counted, including groups that are not returned.
 	Distinct int
-	// Other is the number of spans in further groups, which were not counted one by one because
+	// Other is the number of spans in further groups, which were not counted individually because
 	// there were too many; see storequery.MaxGroupsCounted.
 	Other uint64
 	Share float64 // see Heatmap.Share
@@ -63,17 +63,17 @@ type Groups struct {
 
 // Group counts the spans that have the same values.
 //
-// A span without a value of a field belongs to groups with the value that is absent. A span with
-// several distinct values of a field counts once for each combination of its values, of which the
-// first storequery.MaxGroupValues of each field are examined.
+// A span without a value of a field belongs to a group whose value is absent. A span with several
+// distinct values of a field counts once for each combination of its values. Only the first
+// storequery.MaxGroupValues values of each field are examined.
 type Group struct {
 	Values [MaxGroupFields]GroupValue // in the order of GroupQuery.By
 	Errors uint64                     // spans with the status error
 	// Durations holds the durations of the spans as corrected by otlpdata.Span.Duration. Its Count
 	// is the number of spans.
 	Durations Histogram
-	// First and Last are the first and the last start of the spans. They are 0 without Parts, so
-	// that stores can count groups without reading spans.
+	// First and Last are the first and last start of the spans. Without Parts they are 0, so that
+	// stores can count groups without reading spans.
 	First, Last uint64
 	// Parts are the numbers of spans in GroupQuery.Parts equal parts of the window; see Parts.At.
 	Parts []uint64

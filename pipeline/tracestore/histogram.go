@@ -77,7 +77,7 @@ func HeatBucketOf(duration uint64) int { return HeatBucket(BucketOf(duration)) }
 func HeatBucket(bucket int) int { return bucket / (BucketsPerOctave / HeatBucketsPerOctave) }
 
 // Histogram counts durations by [BucketOf]. A bucket is 2.2 % wide (2^(1/32) - 1). The zero value
-// is empty. Not safe for concurrent use.
+// is empty. A Histogram is not safe for concurrent use.
 type Histogram struct {
 	// Sum is the sum of the durations in nanoseconds, or the maximum uint64 if the sum overflows.
 	Sum    uint64
@@ -132,8 +132,8 @@ func (h *Histogram) Count() uint64 {
 }
 
 // HistogramOf returns a histogram with the given sum and the counts of consecutive buckets,
-// beginning with bucket first, as Counts returns them. It keeps counts. Buckets that do not exist
-// and empty ones at the ends are errors.
+// beginning with bucket first, as Counts returns them. It retains counts. Buckets out of range and
+// empty buckets at the ends are errors.
 func HistogramOf(sum uint64, first int, counts []uint64) (Histogram, error) {
 	n := len(counts)
 	switch {
@@ -149,12 +149,12 @@ func HistogramOf(sum uint64, first int, counts []uint64) (Histogram, error) {
 
 // Counts returns the counts of consecutive buckets, beginning with bucket first. The first and the
 // last count are not 0, and all buckets outside of them are empty. The slice is valid until the
-// next call of another method and must not be changed.
+// next call of another method and must not be modified.
 func (h *Histogram) Counts() (first int, counts []uint64) { return h.first, h.counts }
 
-// Quantile returns the q-quantile in nanoseconds: of n durations the one with rank q * n, rounded
-// up. The result is at most 2.2 % less, and never more; a single duration is exact. 0 counts as 1.
-// It is 0 for an empty histogram.
+// Quantile returns the q-quantile in nanoseconds: the duration with rank q * n, rounded up, among n
+// durations. The result is at most 2.2 % too low and never too high; it is exact for a single
+// duration. A duration of 0 counts as 1. The result is 0 for an empty histogram.
 func (h *Histogram) Quantile(q float64) float64 {
 	n := h.Count()
 	if n == 0 {

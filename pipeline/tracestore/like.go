@@ -17,9 +17,9 @@ const MaxLikeBytes = 256 << 10
 // likeStep is the number of bytes that Like examines between two checks of the context.
 const likeStep = 4 << 10
 
-// WithContext returns an expression that is equivalent to e until ctx ends. From then on, Like
-// examines no more than the beginning of a value, and its result may be wrong: the caller checks
-// ctx before it uses results.
+// WithContext returns an expression that is equivalent to e until ctx ends. After that, Like
+// examines only the beginning of a value, and its result may be wrong: check ctx before using
+// results.
 func WithContext(ctx context.Context, e Expr) Expr {
 	switch e := e.(type) {
 	case And:

@@ -46,7 +46,7 @@ func (c Cond) match(s Span) bool {
 }
 
 // Holds reports whether the condition holds for one value of its field. It is for stores that hold
-// values without the spans and therefore cannot call [Match].
+// values but not whole spans and therefore cannot call [Match].
 func (c Cond) Holds(v otlpdata.Value) bool {
 	switch {
 	case c.Op == Exists:

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Account is where one query reserves its memory in the budget of all queries
-// (service.limits.query_memory). A *pipeline.Reservation is one. It is safe for concurrent use.
+// Account reserves memory for one query in the budget of all queries (service.limits.query_memory).
+// *pipeline.Reservation implements it. It is safe for concurrent use.
 type Account interface {
 	// Grow reserves n more bytes. If they exceed the budget, it reserves none and returns an error
 	// that is an overload (see pipeline.Overloaded).
@@ -23,12 +23,12 @@ func WithAccount(ctx context.Context, a Account) context.Context {
 	return context.WithValue(ctx, accountKey{}, a)
 }
 
-// memoryStep is the number of bytes that a Memory reserves at once.
+// memoryStep is the unit in which a Memory reserves bytes.
 const memoryStep = 64 << 10
 
-// Memory is what one part of a query has reserved. Stores reserve memory before they use it, for
-// everything that is kept for one query. Caches that outlive a query have fixed sizes of their own.
-// A Memory is for one goroutine; a nil Memory has no limit.
+// Memory is the memory that one part of a query has reserved. Stores reserve memory before they use
+// it, for everything that they keep for one query. Caches that outlive a query have fixed sizes of
+// their own. A Memory is for one goroutine; a nil Memory has no limit.
 type Memory struct {
 	account Account // nil: no limit
 	held    int64   // bytes that the owner has asked for
@@ -44,8 +44,8 @@ func Reserve(ctx context.Context, n int64) (*Memory, error) {
 	return m, m.Grow(n)
 }
 
-// Grow reserves n more bytes, or none if it returns an error as Reserve does. A negative n gives
-// bytes back and never fails.
+// Grow reserves n more bytes, or returns an error like Reserve and reserves none. A negative n
+// releases bytes and never fails.
 func (m *Memory) Grow(n int64) error {
 	if m == nil {
 		return nil
@@ -53,8 +53,8 @@ func (m *Memory) Grow(n int64) error {
 	return m.Resize(m.held + n)
 }
 
-// Resize changes the reservation to n bytes, or leaves it unchanged if it returns an error as
-// Reserve does. Making it smaller never fails.
+// Resize changes the reservation to n bytes, or returns an error like Reserve and leaves it
+// unchanged. Shrinking never fails.
 func (m *Memory) Resize(n int64) error {
 	if m == nil {
 		return nil
@@ -74,7 +74,7 @@ func (m *Memory) Resize(n int64) error {
 	return nil
 }
 
-// Held returns the number of bytes that are reserved.
+// Held returns the number of reserved bytes.
 func (m *Memory) Held() int64 {
 	if m == nil {
 		return 0
@@ -82,7 +82,7 @@ func (m *Memory) Held() int64 {
 	return m.held
 }
 
-// Release gives all bytes back. It may be called more than once.
+// Release releases all bytes. It may be called more than once.
 func (m *Memory) Release() {
 	_ = m.Resize(0) // cannot fail
 }

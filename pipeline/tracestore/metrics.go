@@ -8,16 +8,16 @@ import (
 // Metrics is implemented by stores that count calls, errors and durations of services.
 //
 // Each span is a call, whatever its kind. The start of the span is the time of the call. A span
-// that was sampled with a threshold in its tracestate stands for otlpdata.Span.AdjustedCount calls
-// with the same start, status and duration. No other count of a store is adjusted in this way. A
-// store counts duplicates once, but duplicates that arrived in different requests may count once
+// that was sampled with a threshold in its tracestate counts as otlpdata.Span.AdjustedCount calls
+// with the same start, status and duration. Other counts of a store are not adjusted for sampling.
+// A store counts duplicates once, but duplicates that arrived in different requests may count once
 // for each place where they are stored.
 type Metrics interface {
 	// Metrics returns the calls that q selects. It returns an error if calls cannot be counted at
-	// all. If only a part can be counted, it returns that part and the answer is not complete.
+	// all. If only some can be counted, it returns these and the result is incomplete.
 	Metrics(ctx context.Context, tenant string, q MetricsQuery) (MetricsAnswer, error)
 	// Baselines returns the durations of the calls of single operations, so that a span can be
-	// compared with what is usual. Errors are as those of Metrics.
+	// compared with the usual durations. Errors are the same as for Metrics.
 	Baselines(ctx context.Context, tenant string, q BaselineQuery) (BaselineAnswer, error)
 }
 
@@ -27,10 +27,10 @@ type MetricsQuery struct {
 	Kinds       []string // as returned by otlpdata.Span.KindName; empty: all
 	ByOperation bool     // one series for each operation of a service; otherwise one for each service
 	// From and To limit the start of spans as in Query, both inclusive. The first and the last
-	// point of a series lack the calls outside of this window.
+	// point of a series do not include calls outside this window.
 	From, To time.Time
-	// Step is the length of a point; see StepLength. Points begin at multiples of Step since the
-	// Unix epoch, so that a call belongs to the same point in every window.
+	// Step is the interval between points; see StepLength. Points begin at multiples of Step since
+	// the Unix epoch, so that a call belongs to the same point in every window.
 	Step time.Duration
 }
 
@@ -51,7 +51,7 @@ type MetricsAnswer struct {
 	Series []MetricSeries
 	// Step is the length of a point in nanoseconds.
 	Step uint64
-	// Reasons says why not every selected call is counted.
+	// Reasons says why some selected calls are not counted.
 	Reasons
 }
 
@@ -72,9 +72,9 @@ type MetricPoint struct {
 }
 
 const (
-	// MaxOperations is the maximum number of operations of a service that have their own series.
-	// Which operations these are may differ between the places where a store holds spans; an answer
-	// contains those that the store reads first. All others are counted as OtherOperation.
+	// MaxOperations is the maximum number of operations of a service that have their own series. A
+	// result contains the operations that the store reads first; all others are counted as
+	// OtherOperation. The selection may differ between the places where a store holds spans.
 	MaxOperations = 2000
 	// OtherOperation is the name of the series for the operations beyond MaxOperations.
 	OtherOperation = "other"

@@ -15,16 +15,17 @@ type PathProfiler interface {
 	// other traces are the rest. q.Where and sel.Where may have fields of the trace. Limit, After
 	// and Skip are ignored.
 	//
-	// Of each set at most o.Traces traces are examined. If there are more, they are a sample that
-	// is spread over the window. Budget.Spans limits, for each set, the number of spans that are
-	// examined to find traces, and Budget.TraceSpans the number of spans that are used of one
-	// trace. The answer is the same for repeated calls if the store has not changed. Several stores
-	// that are read as one divide the traces, but may each examine at least one, and as many spans
-	// as the budget permits; the counts of a sample may then be weighted.
+	// At most o.Traces traces of each set are examined. If there are more, the examined traces are
+	// a sample that is spread over the window. Budget.Spans limits, for each set, the number of
+	// spans that are examined to find traces, and Budget.TraceSpans the number of spans of one
+	// trace that are used. Repeated calls have the same result if the store has not changed. If
+	// several stores are read as one, they share the number of traces, but each may examine at
+	// least one trace and as many spans as the budget permits; the counts of a sample may then be
+	// weighted.
 	//
-	// It returns an error if there is no answer at all, for example if PathOptions.Check fails or
-	// ctx was cancelled. If something could not be read, or memory or time ran out, the profile
-	// is not complete.
+	// It returns an error if there is no result at all, for example if PathOptions.Check fails or
+	// ctx was cancelled. If some spans could not be read, or memory or time ran out, the profile is
+	// incomplete.
 	ProfilePaths(ctx context.Context, q Query, sel Selection, o PathOptions) (PathProfile, error)
 }
 
@@ -32,13 +33,13 @@ type PathProfiler interface {
 const (
 	// MaxPathTraces is the maximum number of traces of each set that are examined.
 	MaxPathTraces = 2000
-	// MaxCallPaths is the maximum number of call paths, and of operations, in an answer.
+	// MaxCallPaths is the maximum number of call paths, and of operations, in a result.
 	MaxCallPaths = 20_000
 )
 
 // PathOptions limit a path profile.
 type PathOptions struct {
-	// Traces is the maximum number of traces of each set to examine, at most MaxPathTraces. 0 is
+	// Traces is the maximum number of traces of each set to examine, at most MaxPathTraces. 0 means
 	// MaxPathTraces.
 	Traces int
 }
@@ -57,31 +58,31 @@ type PathProfile struct {
 	// are sorted by service, name and kind.
 	Paths []CallPath
 	// Operations are the same counts by service and name, sorted by these. They are not the sum of
-	// Paths where that matters: a trace with several paths to an operation counts once in Traces,
-	// and in the squares.
+	// Paths: a trace with several paths to an operation counts only once in Traces and in the
+	// squares.
 	Operations []OperationProfile
 	// Selected and Rest are the two sets of traces.
 	Selected, Rest PathSet
 	// Scanned is the number of spans that were examined to find traces.
 	Scanned int
-	// Reasons says why not everything that was found could be read and counted. A sample alone is
-	// complete; see PathSet.Share.
+	// Reasons says why some traces that were found could not be read or counted. A sample without
+	// reasons is complete; see PathSet.Share.
 	Reasons
 }
 
 // PathSet describes the traces of one set.
 type PathSet struct {
-	// Traces is the number of examined traces, Failed the number of those with a failed span, and
-	// Spans the number of their spans.
+	// Traces is the number of examined traces, Failed the number of examined traces with a failed
+	// span, and Spans the number of spans in the examined traces.
 	Traces, Failed, Spans uint64
 	// Time is the sum of the lengths of the critical paths in nanoseconds, and TimeSquares the sum
 	// of their squares.
 	Time        uint64
 	TimeSquares float64
-	// Share is the examined share of the traces of the set, above 0 and at most 1. It is 1 if all
+	// Share is the examined share of the traces of the set: above 0 and at most 1. It is 1 if all
 	// were examined or there are none, and otherwise an estimate.
 	Share float64
-	// IDs are the examined traces. Those of about the same time follow each other, so that they can
+	// IDs are the examined traces. Traces from about the same time are adjacent, so that they can
 	// be read together.
 	IDs []otlpdata.TraceID
 }
@@ -103,11 +104,11 @@ type OperationProfile struct {
 // PathCounts counts the spans of one set of traces that have a call path or an operation.
 type PathCounts struct {
 	Traces        uint64 // traces that have such a span
-	Calls, Errors uint64 // spans, and those with the status error
-	// SelfTime is the own time of the spans on the critical path of their trace, in nanoseconds:
-	// the sum of all traces. It includes gaps.
+	Calls, Errors uint64 // spans, and spans with the status error
+	// SelfTime is the own time of the spans on the critical path of their trace, in nanoseconds,
+	// summed over all traces. It includes gaps.
 	SelfTime uint64
-	// SelfSquares and CallSquares are the sums over the traces of the square of the SelfTime, and
-	// of the Calls, of one trace. With PathSet.Traces they give the variance.
+	// SelfSquares and CallSquares are the sums, over the traces, of the squares of a trace's
+	// SelfTime and Calls. With PathSet.Traces they give the variance.
 	SelfSquares, CallSquares float64
 }

@@ -12,8 +12,8 @@ import (
 // DefaultPatternTime is the default CPU time of the regular expressions of a query.
 const DefaultPatternTime = 10 * time.Second
 
-// ErrPatternTime is matched by errors that say that the regular expressions of a query took too
-// long. It matches context.DeadlineExceeded, like that of any other query that takes too long.
+// ErrPatternTime is matched by the error of a query whose regular expressions took too long. It
+// matches context.DeadlineExceeded, like the error of any other query that takes too long.
 var ErrPatternTime = fmt.Errorf("regular expressions took too long: %w", context.DeadlineExceeded)
 
 // patternContext is the context of a query with a limit on the time of its regular expressions.
@@ -28,8 +28,8 @@ type patternContext struct {
 
 type patternKey struct{}
 
-// WithPatternLimit returns a context that is like ctx until regular expressions have taken limit of
-// CPU time. Then it calls end, which must cancel ctx, and the error of the context is
+// WithPatternLimit returns a copy of ctx that limits the CPU time of regular expressions. When they
+// have used it up, it calls end, which must cancel ctx, and the error of the context becomes
 // ErrPatternTime. Components that query a store do this once for each query, when they admit it.
 func WithPatternLimit(ctx context.Context, end context.CancelFunc, limit time.Duration) context.Context {
 	p := &patternContext{Context: ctx, end: end, limit: limit, done: make(chan struct{})}
@@ -62,8 +62,8 @@ func (p *patternContext) spend(d time.Duration) {
 	}
 }
 
-// patternSample is one of how many matches are measured, because reading the clock can take as long
-// as a match.
+// patternSample is the number of matches of which one is measured. Reading the clock can take as
+// long as a match.
 const patternSample = 16
 
 // maxStepTime is the maximum CPU time that a step of a regular expression takes per byte. It bounds

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// ReasonKind is the kind of a [Reason]. Code that treats reasons differently decides by it.
+// ReasonKind is the kind of a [Reason]. Code that distinguishes reasons must use it, not the text.
 type ReasonKind uint8
 
 // Kinds of reasons. They have the same numbers in the store service.
 const (
 	ReasonOther       ReasonKind = iota // none of the kinds below, for example the error that ended a search
 	ReasonUnread                        // the caller ended the iteration over the results early
-	ReasonBudget                        // a Budget, or what a server permits one query, is exhausted
+	ReasonBudget                        // a Budget, or a server's limit for one query, is exhausted
 	ReasonTime                          // the deadline of the query has passed or was near
-	ReasonLimit                         // a limit of the answer or the memory for queries is exceeded
+	ReasonLimit                         // a limit of the result, or of the memory for queries, is exceeded
 	ReasonDamage                        // data is damaged, lost or cannot be read
-	ReasonUnavailable                   // a store or a part of it does not answer
+	ReasonUnavailable                   // a store or a part of it does not respond
 )
 
 // Reason says why an answer is incomplete.
@@ -27,11 +27,11 @@ type Reason struct {
 	Kind ReasonKind
 	// Store is the name of the store that the reason is about, if several stores were asked.
 	Store string
-	// Text is for people: code must not depend on it.
+	// Text is for users: code must not depend on it.
 	Text string
 }
 
-// Reasons says why an answer is incomplete: an answer without reasons is complete. Answers embed
+// Reasons says why a result is incomplete; a result without reasons is complete. Result types embed
 // it.
 type Reasons []Reason
 
@@ -60,7 +60,7 @@ func KindOf(err error) ReasonKind {
 	return ReasonOther
 }
 
-// BudgetSpent is the reason of a search that ended because of Budget.Spans.
+// BudgetSpent is the reason of a search that ended because Budget.Spans was exhausted.
 func BudgetSpent(examined int) Reasons {
 	return Because(ReasonBudget, fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", examined))
 }
@@ -88,7 +88,7 @@ func (r Reasons) Has(kind ReasonKind) bool {
 	return slices.ContainsFunc(r, func(one Reason) bool { return one.Kind == kind })
 }
 
-// Without returns the reasons that are not of some kinds.
+// Without returns the reasons except those of the given kinds.
 func (r Reasons) Without(kinds ...ReasonKind) (left Reasons) {
 	for _, one := range r {
 		if !slices.Contains(kinds, one.Kind) {
@@ -98,8 +98,8 @@ func (r Reasons) Without(kinds ...ReasonKind) (left Reasons) {
 	return left
 }
 
-// Of returns the reasons as those of a store. The name of a store behind that store becomes part of
-// the text.
+// Of returns the reasons with the name of a store. If a reason already names a store, that name
+// becomes part of the text.
 func (r Reasons) Of(store string) (named Reasons) {
 	for _, one := range r {
 		named = append(named, Reason{Kind: one.Kind, Store: store, Text: Reasons{one}.Text()})
@@ -107,7 +107,7 @@ func (r Reasons) Of(store string) (named Reasons) {
 	return named
 }
 
-// Text describes for users what is missing. It is "" if nothing is.
+// Text describes what is missing, for users. It is "" if nothing is missing.
 func (r Reasons) Text() string {
 	var text strings.Builder
 	store := ""
@@ -125,7 +125,7 @@ func (r Reasons) Text() string {
 }
 
 // DamagedError is the error of a read that could not return everything because parts of the store
-// are damaged. What was returned before it is sound.
+// are damaged. Data that was returned before it is sound.
 type DamagedError struct {
 	Reasons       // what cannot be read
 	Err     error // the cause, if it is known
@@ -137,7 +137,8 @@ func Damaged(text string, cause error) *DamagedError {
 	return &DamagedError{Because(ReasonDamage, text), cause}
 }
 
-// DamageOf returns the reasons of a DamagedError, at least one, or any other error.
+// DamageOf returns the reasons of a DamagedError, at least one. It returns any other error
+// unchanged.
 func DamageOf(err error) (Reasons, error) {
 	var damaged *DamagedError
 	switch {

@@ -8,7 +8,7 @@ func SelectsSpan(s *otlpdata.Span, ids map[otlpdata.SpanID]struct{}) bool {
 	return selected || LinksTo(s.Links, s.TraceID, ids)
 }
 
-// LinksTo reports whether one of the links leads to a span of a trace with one of the ids.
+// LinksTo reports whether one of the links points to a span of a trace with one of the ids.
 func LinksTo(links []otlpdata.Link, trace otlpdata.TraceID, ids map[otlpdata.SpanID]struct{}) bool {
 	for i := range links {
 		if _, is := ids[links[i].SpanID]; is && links[i].TraceID == trace {

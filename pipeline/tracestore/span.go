@@ -11,7 +11,7 @@ type Span struct {
 	// storequery.Find sets it, [Reader.Find] does not.
 	Trace *Summary
 	// Children returns the number of direct children of the span. Like Trace, it is nil unless the
-	// whole trace is known. It is valid as long as the span is.
+	// whole trace is known. It is valid as long as the span.
 	Children func() int
 }
 

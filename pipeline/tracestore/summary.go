@@ -9,10 +9,10 @@ import (
 // Summary describes a trace in a list of results. Times are nanoseconds since the Unix epoch.
 type Summary struct {
 	ID otlpdata.TraceID
-	// RootService, RootName and Root (its id) are those of the root span: the earliest span without
-	// a parent, otherwise the earliest span whose parent is not in the trace, otherwise the
-	// earliest span. Spans with the same start are ordered by span id, service and name. Spans
-	// without a start time come after all others.
+	// RootService, RootName and Root (its id) describe the root span: the earliest span without a
+	// parent, otherwise the earliest span whose parent is not in the trace, otherwise the earliest
+	// span. Spans with the same start are ordered by span id, service and name. Spans without a
+	// start time come after all others.
 	RootService, RootName string
 	Root                  otlpdata.SpanID
 	// Start and End are the earliest start, and the latest end as corrected by
@@ -44,8 +44,8 @@ type SummarySpan struct {
 	Extras   *SpanExtras
 }
 
-// SpanExtras holds what only some spans of an outline have. SummarySpan.Extras is nil for a span
-// without any.
+// SpanExtras holds fields that only some spans of an outline have. SummarySpan.Extras is nil for a
+// span without any.
 type SpanExtras struct {
 	Peer   string // see storequery.PeerOf
 	Links  int    // number of links

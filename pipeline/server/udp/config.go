@@ -27,7 +27,7 @@ type Config struct {
 	SocketBuffer  pipeline.ByteSize `yaml:"socket_buffer" doc:"Requested size of the receive buffer, which the operating system may reduce. 0 uses its default."`
 }
 
-// The default of queue_size is one part of queuePart of the available memory, or the maximum.
+// The default of queue_size is 1/queuePart of the available memory, but at most the maximum.
 const (
 	queuePart       = 96
 	maxDefaultQueue = 16 << 20

@@ -1,6 +1,6 @@
 // Package udp provides the listener for protocols over UDP: [Server]. Datagrams get no response, so
-// it counts every datagram that it cannot process. They wait in a queue, limited in bytes, for
-// workers.
+// the server counts every datagram that it cannot process. Datagrams wait for workers in a queue
+// that is limited in bytes.
 //
 // Metrics carry the label listener, which is the path of the listener's block below its component.
 // When no datagrams are waiting, received = handled + refused requests:

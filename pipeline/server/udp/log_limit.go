@@ -11,8 +11,8 @@ import (
 // network speed.
 const linesPerSecond = 10
 
-// logLimit writes at most linesPerSecond error lines per second. The next line written has the
-// number of suppressed ones in the field suppressed.
+// logLimit writes at most linesPerSecond error lines per second. The next line has the number of
+// suppressed lines in the field suppressed.
 type logLimit struct {
 	now func() time.Time
 

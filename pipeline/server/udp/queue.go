@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// slabSize is the maximum number of bytes that a worker takes at once: enough to share the cost
-	// of a store's fsync, and small enough to fit into one request to any next hop after
+	// slabSize is the maximum number of bytes that a worker takes in one step: enough to share the
+	// cost of a store's fsync, and small enough to fit into one request to any next hop after
 	// translation.
 	slabSize = 256 << 10
 	// minSlabs is the minimum number of slabs of a queue, as long as each can hold a datagram of
@@ -23,8 +23,8 @@ const (
 	headerSize = 16 + 2 + 4
 )
 
-// Datagrams is a set of datagrams that a worker takes from the queue at once. It is valid until the
-// handler returns and must not be used by several goroutines at once.
+// Datagrams is a set of datagrams that a worker takes from the queue together. It is valid until
+// the handler returns and is not safe for concurrent use.
 type Datagrams struct {
 	server  *Server
 	mem     []byte // datagrams, each after its header; nil after Release
@@ -35,8 +35,8 @@ type Datagrams struct {
 // Len returns the number of datagrams.
 func (d *Datagrams) Len() int { return d.n }
 
-// All returns the senders and contents of the datagrams in the order of arrival. The bytes are
-// valid until Release is called or the handler returns.
+// All returns the senders and contents of the datagrams in order of arrival. The bytes are valid
+// until Release is called or the handler returns.
 func (d *Datagrams) All() iter.Seq2[netip.AddrPort, []byte] {
 	return func(yield func(netip.AddrPort, []byte) bool) {
 		for rest := d.mem; len(rest) > 0; {

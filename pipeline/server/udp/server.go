@@ -29,8 +29,8 @@ const (
 )
 
 // Server receives datagrams and passes them to a handler. Datagrams are independent of each other
-// and get no response. One goroutine per socket reads; a worker takes all waiting datagrams at once
-// and may be slow.
+// and get no response. One goroutine per socket reads; a worker takes all waiting datagrams
+// together and may be slow.
 //
 //	socket ─▶ receive buffer of the operating system ─▶ queue, limited in bytes ─▶ worker: handler
 //
@@ -99,9 +99,9 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// listenIPv6Loopback also listens on ::1 if the endpoint is localhost and first listens on
-// 127.0.0.1. A client may use either address for localhost and, unlike over TCP, gets no error if
-// it chooses the wrong one.
+// listenIPv6Loopback additionally listens on ::1 if the endpoint is localhost and the first socket
+// is on 127.0.0.1. A client may use either address for localhost and, unlike over TCP, gets no
+// error if it chooses the wrong one.
 func (s *Server) listenIPv6Loopback(ctx context.Context, first net.PacketConn) net.PacketConn {
 	host, _, err := net.SplitHostPort(string(s.config.Endpoint))
 	addr := addrPort(first.LocalAddr())
@@ -147,7 +147,8 @@ func (s *Server) setBuffer(conn *net.UDPConn) []zap.Field {
 	return fields
 }
 
-// Addr returns the listening address, or "" before Start. For localhost it is the IPv4 address.
+// Addr returns the address of the listener, or "" before Start. For localhost it is the IPv4
+// address.
 func (s *Server) Addr() string {
 	if len(s.sockets) == 0 {
 		return ""

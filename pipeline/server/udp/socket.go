@@ -16,10 +16,10 @@ import (
 // Each has a buffer of the maximum size.
 const readBatch = 16
 
-// When the listener stops, it reads the datagrams that the operating system has already received:
-// at most the content of the receive buffer, in which a datagram uses at least minBuffered bytes
-// beyond its own. If the size of the buffer is unknown, it reads for at most drainTime. Where
-// non-blocking reads are not supported, a read waits for drainIdle.
+// When the listener stops, it reads the datagrams that the operating system has already received,
+// but at most what fits in the receive buffer, where a datagram uses at least minBuffered bytes
+// more than its content. If the size of the buffer is unknown, it reads for at most drainTime.
+// Where non-blocking reads are not supported, a read waits for drainIdle.
 const (
 	minBuffered = 256
 	drainTime   = time.Second
@@ -29,7 +29,7 @@ const (
 // packet is a datagram in its read buffer.
 type packet struct {
 	buf  []byte
-	n    int // length; one more than the limit for every longer datagram
+	n    int // length; for a longer datagram than allowed, the limit plus one
 	from netip.AddrPort
 }
 
@@ -63,7 +63,7 @@ func newSocket(conn net.PacketConn, size int) *socket {
 		s.packets[i].buf = mem[i*size : (i+1)*size]
 	}
 	if ok {
-		s.last, _ = socketDrops(udp) // those of a component that used the socket before
+		s.last, _ = socketDrops(udp) // counted for a component that used the socket before
 	}
 	s.read = s.readOne
 	if s.batched {
@@ -110,7 +110,7 @@ func addrPort(a net.Addr) netip.AddrPort {
 }
 
 // drain reads the datagrams that the operating system has already received. It does not wait for
-// those that clients send meanwhile.
+// new ones.
 func (s *socket) drain(deliver func([]packet)) {
 	for more := s.drainLimit(); more(); {
 		var deadline time.Time
@@ -148,7 +148,7 @@ func (s *socket) wake() {
 	s.conn.SetReadDeadline(time.Now().Add(-time.Second)) //nolint:errcheck // it fails only on a closed socket
 }
 
-// close reads the kernel drop counter a last time and closes the socket.
+// close reads the kernel drop counter one last time and closes the socket.
 func (s *socket) close() {
 	s.kernelDrops()
 	s.mu.Lock()

@@ -11,7 +11,7 @@ import (
 )
 
 // Counter computes the counts of a path profile from traces that are added to it. The zero value is
-// ready to use, without a limit to its memory. Not safe for concurrent use.
+// ready to use and has no memory limit. A Counter is not safe for concurrent use.
 type Counter struct {
 	sets       [2]tracestore.PathSet // rest, selected
 	paths      []path
@@ -54,19 +54,18 @@ type sums struct {
 	calls, errors, self uint64
 }
 
-// pathMemory and operationMemory are the approximate sizes in bytes of a path and of an operation
-// without its texts, with the index and the answer.
+// pathMemory and operationMemory are the approximate sizes in bytes of a path and an operation,
+// including index entries and the result but not texts.
 const (
 	pathMemory      = 400
 	operationMemory = 400
 )
 
-// ChargeTo makes the counter reserve its memory in m. Paths for which there is none are not
-// counted.
+// ChargeTo makes the counter reserve its memory in m. Paths that do not fit are not counted.
 func (c *Counter) ChargeTo(m *tracestore.Memory) { c.memory = m }
 
-// AddTrace counts a trace with an id in one of the two sets. The spans are as for Tree.Build; the
-// counter retains no strings of them.
+// AddTrace counts a trace in one of the two sets. The spans are as for Tree.Build; the counter
+// retains none of their strings.
 func (c *Counter) AddTrace(t *Tree, id otlpdata.TraceID, selected bool) {
 	side := 0
 	if selected {
@@ -127,8 +126,8 @@ func (c *Counter) assign(t *Tree) {
 	}
 }
 
-// pathAbove returns the path of the parent of a span: noParent if it has none, and -1 if it is not
-// counted.
+// pathAbove returns the path of a span's parent: noParent if the span has none, and -1 if the path
+// is not counted.
 func (c *Counter) pathAbove(t *Tree, span int32) int32 {
 	if p := t.parent[span]; p >= 0 {
 		return c.pathOf[p]
@@ -136,11 +135,11 @@ func (c *Counter) pathAbove(t *Tree, span int32) int32 {
 	return noParent
 }
 
-// noParent is the parent of a path that begins with a span without parent.
+// noParent is the parent of a path that starts at a span without a parent.
 const noParent = -2
 
-// addCall counts a call of the current trace, and appends the index of the path or operation to
-// list if it is the first one.
+// addCall counts a call of the current trace. For the first call, it appends the index of the path
+// or operation to list.
 func (s *sums) addCall(list []int32, index int32, failed bool) []int32 {
 	if s.calls == 0 {
 		list = append(list, index)
@@ -218,8 +217,8 @@ func (c *Counter) mayAdd(n int, bytes int64) bool {
 	return true
 }
 
-// AddProfile counts the traces of another profile, whose paths are in the order of
-// PathProfile.Paths. It retains nothing of p. An error means that the paths are in another order.
+// AddProfile adds the counts of another profile. It retains nothing of p. It returns an error if
+// the paths are not in the order of PathProfile.Paths.
 func (c *Counter) AddProfile(p *tracestore.PathProfile) error {
 	for side, set := range [2]*tracestore.PathSet{&p.Rest, &p.Selected} {
 		sum := &c.sets[side]
@@ -278,13 +277,13 @@ func (c *Counter) Traces(selected bool) int {
 	return int(c.sets[0].Traces)
 }
 
-// Answer returns the profile. It is complete unless paths were not counted. The shares are 1.
+// Answer returns the profile, with shares of 1. It is complete if all paths were counted.
 func (c *Counter) Answer() tracestore.PathProfile {
 	out, _ := c.answer()
 	return out
 }
 
-// answer is like Answer, and returns the index in c.paths of each path.
+// answer is like Answer but also returns the index of each path in c.paths.
 func (c *Counter) answer() (out tracestore.PathProfile, order []int32) {
 	out = tracestore.PathProfile{Selected: c.sets[1], Rest: c.sets[0]}
 	for _, set := range []*tracestore.PathSet{&out.Selected, &out.Rest} {
@@ -309,13 +308,13 @@ func (c *Counter) answer() (out tracestore.PathProfile, order []int32) {
 	return out, order
 }
 
-// arrange returns the paths in the order of PathProfile.Paths, and the index in c.paths of each.
+// arrange returns the paths in the order of PathProfile.Paths, and the index of each in c.paths.
 func (c *Counter) arrange() (out []tracestore.CallPath, indexes []int32) {
 	order := make([]int32, len(c.paths))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	// Parents were added before their children, so that a path has a greater index than its parent.
+	// Parents were added before their children, so a path has a higher index than its parent.
 	slices.SortFunc(order, func(a, b int32) int {
 		p, q := &c.paths[a], &c.paths[b]
 		o, u := &c.operations[p.operation], &c.operations[q.operation]

@@ -8,12 +8,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// overlapShare is the share of its duration by which a child may overlap with what follows it:
+// overlapShare is the share of a child's duration that may overlap with the next span, because
 // clocks and schedulers are not exact.
 const overlapShare = 0.02
 
 // maxRepeatedSteps bounds the work on spans that run in several gaps between roots, which are
-// examined again in each gap. A step is one span, or one of its children, that is examined again.
+// reexamined in each gap. A step is one span, or one of its children, that is reexamined.
 const maxRepeatedSteps = 1 << 20
 
 // walk finds a critical path from its end. It does not recurse, because traces can be deep.
@@ -25,8 +25,8 @@ type walk struct {
 	repeated int    // steps of spans that were expanded before
 }
 
-// piece is a piece of time of the critical path: own time of a span, or a span whose pieces are not
-// found yet.
+// piece is a part of the critical path: own time of a span, or a span that was not split into
+// pieces yet.
 type piece struct {
 	span     int32 // -1: no span runs
 	expand   bool
@@ -38,11 +38,11 @@ type piece struct {
 // several times; -1 is the time in which no span runs. It returns the length of the path, which is
 // the sum of the pieces and the duration of the trace.
 //
-// It is found backwards. From the end of a span, its child that ended last carries the time until
-// that child started; before it, the child that ended last before that start; and so on. What no
-// child carries is the span's own time. Times of children outside their parent are cut off while a
-// root runs. Where none runs, for example after its end, spans that outlive their parents carry the
-// time. After maxRepeatedSteps, the rest of the time of such a span is its own.
+// The path is found backwards. At the end of a span, its child that ended last is on the path back
+// to that child's start; then the child that ended last before that start; and so on. Time without
+// such a child is the span's own time. While a root runs, children are cut off at the bounds of
+// their parents. While no root runs, for example after its end, spans that outlive their parents
+// are on the path. After maxRepeatedSteps, the remaining time of such a span counts as its own.
 // criticalPath in the web UI has the same definition; both are tested with the same traces.
 func (t *Tree) CriticalPath(own func(span int, time uint64)) (length uint64) {
 	w := &t.walk
@@ -76,9 +76,9 @@ func (t *Tree) expands(span int32) bool {
 	return true
 }
 
-// coverTrace sets walk.pieces to what is on top at each time, from the last end to the first start:
-// a root while one runs, otherwise a span that runs outside the time of its parent, and -1 where no
-// span runs. If there is no root, spans with missing parents take its place.
+// coverTrace sets walk.pieces to the topmost span at each time, from the last end to the first
+// start: a root while one runs, otherwise a span that runs outside the time of its parent, and -1
+// where no span runs. If there is no root, spans with missing parents take its place.
 func (t *Tree) coverTrace() (length uint64) {
 	w := &t.walk
 	w.pieces = w.pieces[:0]
@@ -108,8 +108,8 @@ func (t *Tree) coverTrace() (length uint64) {
 	return to - from
 }
 
-// pathTops returns the spans at which the path begins: those that are roots, or if there are none,
-// those whose parents are missing.
+// pathTops returns the spans at which the path can begin: the roots or, if there are none, the
+// spans with missing parents.
 func (t *Tree) pathTops() []int32 {
 	if t.roots == 0 || t.roots == len(t.tops) {
 		return slices.Clone(t.tops)
@@ -148,9 +148,9 @@ func (t *Tree) cover(list []int32) *cover {
 	return &cover{t: t, list: list, best: -1}
 }
 
-// before returns, of the spans that run just before until, the one that started first, and its
-// start. If there is none, it returns -1 and the last end before. The time is not before from.
-// until must not increase.
+// before returns the earliest-started span among the spans that run just before until, and its
+// start. If no span runs then, it returns -1 and the last end before until. The returned time is at
+// least from. until must not increase between calls.
 func (c *cover) before(until, from uint64) (span int32, begin uint64) {
 	for ; len(c.list) > 0 && c.t.end[c.list[0]] >= until; c.list = c.list[1:] {
 		if c.best < 0 || c.t.start[c.list[0]] < c.t.start[c.best] {
@@ -184,7 +184,7 @@ func (t *Tree) waitedFor(span int32, from, to uint64) {
 	}
 }
 
-// split splits the time of a span into that of walk.children and its own.
+// split splits the time of a span into the times of walk.children and the span's own time.
 func (t *Tree) split(span int32, from, to uint64) {
 	w := &t.walk
 	if len(w.children) > 1 {

@@ -12,14 +12,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// HeadReader is implemented by stores that read several traces at once, and only what Profile needs
-// of them.
+// HeadReader is implemented by stores that can read several traces in one pass, and only the parts
+// that Profile needs.
 type HeadReader interface {
 	// EachHeads calls take once for each of the traces that exist, in any order. The spans are
-	// valid only during the call; they have no duplicates, Host or Extras. Of a trace with more
-	// than limit spans, if that is above 0, take may get a part that is larger than limit. The
-	// memory is that of the query of ctx. An error of take is returned. A DamagedError at the end
-	// means that other spans cannot be read.
+	// valid only during the call; they have no duplicates, Host or Extras. If limit is above 0 and
+	// a trace has more than limit spans, take may get a part with more than limit spans. The memory
+	// is charged to the query of ctx. An error of take is returned. A DamagedError at the end means
+	// that other spans cannot be read.
 	EachHeads(ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
 		take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error) error
 }
@@ -54,8 +54,8 @@ func Profile(
 	return p.answer(shares), nil
 }
 
-// earlyDeadline returns a time before the deadline of ctx, with a fifth of the remaining time left
-// to answer in. It is zero if ctx has no deadline.
+// earlyDeadline returns a time before the deadline of ctx that leaves a fifth of the remaining time
+// for the result. It is zero if ctx has no deadline.
 func earlyDeadline(ctx context.Context) time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -73,7 +73,7 @@ type profiler struct {
 	query    tracestore.Query
 	want     int // traces of each set
 	deadline time.Time
-	known    map[otlpdata.TraceID]bool // traces that need not be read again: true: they are not of the rest
+	known    map[otlpdata.TraceID]bool // traces that need not be reread; true: not in the rest
 	memory   *tracestore.Memory        // of known and the counter
 	reading  *tracestore.Memory        // of the trace that is read
 	tree     Tree
@@ -84,12 +84,12 @@ type profiler struct {
 	damage   tracestore.Reasons // the first one
 }
 
-// run counts the selected traces, then the rest, and returns the share of each set that was
-// examined (rest, selected).
+// run counts the selected traces, then the rest, and returns the examined share of each set (rest,
+// selected).
 func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2]float64, err error) {
 	shares = [2]float64{1, 1}
 	both, all := p.both(sel)
-	// The deadline is shared: the rest gets the second half.
+	// The selected traces get the first half of the time, the rest the second.
 	chosen := sampling{profiler: p, query: both, selected: true, until: halfway(p.deadline), accepts: p.filter(ctx, both)}
 	err = chosen.run(ctx)
 	shares[1] = chosen.share()
@@ -149,8 +149,8 @@ func (p *profiler) noteOutcome(o tracestore.Outcome) {
 	}
 }
 
-// noteUnread records what a search or a read could not read. There are many of them, each of which
-// may find a part of the same damage: only the first one is recorded as it is.
+// noteUnread records what a search or a read could not read. Many reads may find parts of the same
+// damage, so only the first one is recorded in full.
 func (p *profiler) noteUnread(reasons tracestore.Reasons) {
 	switch {
 	case reasons.Complete(), slices.Equal(p.damage, reasons):
@@ -171,11 +171,11 @@ func (p *profiler) answer(shares [2]float64) tracestore.PathProfile {
 	return out
 }
 
-// spanMemory is the approximate size in bytes of a span of a trace that is read, and treeMemory
-// that of a span in the tree, with what it takes to test the trace.
+// spanMemory is the approximate size in bytes of a span while its trace is read. treeMemory is the
+// approximate size of a span in the tree, including the memory to test the trace.
 const spanMemory, treeMemory = 160, 320
 
-// fits reserves the memory for the tree of a trace. It is kept for the traces after it.
+// fits reserves the memory for the tree of a trace. The memory is reused for later traces.
 func (p *profiler) fits(spans int) bool {
 	if spans <= p.largest {
 		return true
@@ -208,7 +208,7 @@ func (p *profiler) read(ctx context.Context, ids []otlpdata.TraceID, take func(o
 	return nil
 }
 
-// noteDamage records damage as reason, and returns any other error.
+// noteDamage records damage as a reason, and returns any other error.
 func (p *profiler) noteDamage(err error) error {
 	reasons, err := tracestore.DamageOf(err)
 	p.noteUnread(reasons)

@@ -13,13 +13,13 @@ import (
 // traces is taken, if it has as many. It is a power of two.
 const maxParts = 64
 
-// minPerPart is the minimum number of traces that are wanted of a part. The estimated number of all
-// traces of a part has a high error if it is based on fewer.
+// minPerPart is the minimum number of traces to read from a part. With fewer, the estimated number
+// of traces in the part has a high error.
 const minPerPart = 4
 
-// part is a part of the window, both ends inclusive. It has the traces whose newest matching span
-// starts within it, so that each trace belongs to one part. Otherwise, traces that run at the end
-// of a part would be preferred, and of these the long ones.
+// part is a part of the window, both ends inclusive. A trace belongs to the part in which its
+// newest matching span starts, so that it belongs to one part only. Otherwise, traces that run at
+// the end of a part, and long ones in particular, would be overrepresented.
 type part struct {
 	from, to uint64
 	after    tracestore.Cursor // continues after the traces that were found
@@ -28,7 +28,7 @@ type part struct {
 	done     bool              // it has no others
 }
 
-// parts splits the window of a query, of which a number of traces are wanted.
+// parts splits the window of a query for a sample of a number of traces.
 func parts(q tracestore.Query, want int) []part {
 	from, to, bounded := window(q)
 	level := 0
@@ -63,24 +63,25 @@ type sampling struct {
 	until    time.Time
 	// accepts reports whether a trace that the query found belongs to the set.
 	accepts test
-	// narrower, if not nil, also finds all traces of the set, and fewer others, but takes longer.
+	// narrower, if not nil, is a slower query that also finds all traces of the set, but fewer
+	// others.
 	narrower tracestore.Expr
 	parts    []part
 	found    int
 	reads    int // traces
 	spent    int // of Budget.Spans
 	late     bool
-	excess   int // traces of the set that were read, but are not wanted any more
+	excess   int // traces of the set that were read but are no longer needed
 }
 
 const (
-	// readsPerTrace limits the number of traces that are read to find those of a set, for each
-	// trace that is wanted.
+	// readsPerTrace limits the number of traces that are read to find one trace of the set.
 	readsPerTrace = 20
-	// narrowAfter is the number of traces that are read before narrower is used, if less than one
-	// of narrowRatio was of the set.
+	// narrower is used after narrowAfter traces were read, if fewer than one in narrowRatio
+	// belonged to the set.
 	narrowAfter, narrowRatio = 500, 5
-	// minRead is the minimum number of traces to read at once, if many of them are not of the set.
+	// minRead is the minimum number of traces to read in one call when many of them are not in the
+	// set.
 	minRead = 8
 )
 
@@ -97,7 +98,7 @@ func (s *sampling) run(ctx context.Context) error {
 				open++
 			}
 		}
-		for i := range s.parts { // in the order of time, because stores keep what they have read last
+		for i := range s.parts { // in order of time, because stores cache what they read last
 			pt := &s.parts[i]
 			if pt.done || !s.more() {
 				continue
@@ -136,8 +137,8 @@ func (s *sampling) more() bool {
 	return s.found < s.want && s.reads < readsPerTrace*s.want && !s.complete()
 }
 
-// take reads traces of a part until it has its share of what is left to find, or to read. open is
-// the number of parts that share it.
+// take reads traces of a part until the part has its share of the traces that are left to find or
+// to read. open is the number of parts that share them.
 func (s *sampling) take(ctx context.Context, pt *part, open int) error {
 	share := func(left int) int { return (left + open - 1) / open }
 	enough := s.found + share(s.want-s.found)
@@ -172,8 +173,8 @@ func (s *sampling) take(ctx context.Context, pt *part, open int) error {
 	return nil
 }
 
-// readAll reads the traces that were found in a part until a number of traces of the set are found,
-// or a number of traces are read. full is false if there were no others.
+// readAll reads the traces that were found in a part until it has found a number of traces of the
+// set or read a number of traces. full is false if there were fewer traces.
 func (s *sampling) readAll(ctx context.Context, pt *part, found *tracestore.Results, enough, lastRead int) (full bool, err error) {
 	var ids []otlpdata.TraceID
 	for r, err := range found.All {
@@ -197,9 +198,9 @@ func (s *sampling) readAll(ctx context.Context, pt *part, found *tracestore.Resu
 	return false, s.count(ctx, pt, ids)
 }
 
-// readTogether returns the number of traces to read at once to find n of the set.
+// readTogether returns the number of traces to read in one call to find n of the set.
 func (s *sampling) readTogether(n int) int {
-	if s.reads > 2*s.found+minRead { // less than half of them are
+	if s.reads > 2*s.found+minRead { // less than half of them are in the set
 		return max(n, minRead)
 	}
 	return n
@@ -240,7 +241,7 @@ func (s *sampling) count(ctx context.Context, pt *part, ids []otlpdata.TraceID) 
 	})
 }
 
-// share returns the share of all traces that were counted, from the times that were searched.
+// share estimates the counted share of all traces from the parts of the window that were searched.
 func (s *sampling) share() float64 {
 	all, searched := 0.0, 0.0
 	for i := range s.parts {
@@ -265,8 +266,9 @@ func (s *sampling) share() float64 {
 	return s.shareOf(all)
 }
 
-// shareOf estimates the number of traces of each part from those that were found. Parts with few of
-// them are estimated together, and parts that were not searched from all others.
+// shareOf estimates the number of traces in each part from the traces that were found. Parts with
+// few found traces are estimated together; parts that were not searched are estimated from all
+// others.
 func (s *sampling) shareOf(all float64) float64 {
 	const few = 5
 	var expected, seen, fewFound, fewCovered, fewLength float64
@@ -285,7 +287,7 @@ func (s *sampling) shareOf(all float64) float64 {
 		case found < few:
 			fewFound, fewCovered, fewLength = fewFound+found, fewCovered+covered, fewLength+length
 		default:
-			expected += (found - 0.5) * length / covered // the search ended with the last one
+			expected += (found - 0.5) * length / covered // the search ended at the last one
 		}
 		seen += length
 	}

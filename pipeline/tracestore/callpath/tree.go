@@ -1,6 +1,6 @@
 // Package callpath finds the critical path of a trace, and compares the critical paths and call
 // paths of two sets of traces. It is the reference implementation of [tracestore.PathProfiler]. It
-// also sums up traces as one tree.
+// also merges traces into one tree.
 //
 //	tree.go     the tree of calls of a trace
 //	critical.go the critical path, as the trace page of the web UI draws it
@@ -21,22 +21,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// SpanMemory is the approximate size in bytes of a span of an outline, with its place in a [Tree]
-// and without its texts.
+// SpanMemory is the approximate size in bytes of a span of an outline and its place in a [Tree],
+// without its texts.
 const SpanMemory = 480
 
-// Tree is the tree of calls of a trace. The zero value is ready to use, and can be used for one
-// trace after the other. Not safe for concurrent use.
+// Tree is the tree of calls of a trace. The zero value is ready to use. A Tree can be reused for
+// further traces. It is not safe for concurrent use.
 //
 // Parents are resolved as in [tracestore.Edges]. In a cycle of parents the first span has no
-// parent. Times are those that were recorded, without clock correction. Spans without a start time
-// start with the first one.
+// parent. Times are as recorded, without clock correction. Spans without a start time start at the
+// first start in the trace.
 type Tree struct {
 	spans      []tracestore.SummarySpan // by start and id
 	start, end []uint64
 	parent     []int32 // -1: none
 	tops       []int32 // spans without parent
-	roots      int     // of the spans in tops that have no parent id
+	roots      int     // number of spans in tops without a parent id
 	first      []int32 // children of span i: children[first[i]:first[i+1]], by start and id
 	children   []int32
 
@@ -47,7 +47,7 @@ type Tree struct {
 	walk    walk
 }
 
-// Build makes t the tree of a trace with these spans, without duplicates. It sorts the spans and
+// Build makes t the tree of a trace. spans must not contain duplicates; Build sorts them and
 // retains them until the next call.
 func (t *Tree) Build(spans []tracestore.SummarySpan) {
 	t.spans = spans
@@ -87,14 +87,14 @@ func (t *Tree) resolveParents() {
 		s := &t.spans[i]
 		t.calls = append(t.calls, storequery.CallSpan{ID: s.ID, Parent: s.Parent, Start: s.Start, Service: s.Service, Kind: s.Kind})
 	}
-	t.parents.Index(t.calls) // keeps the order, which is the one it would sort by
+	t.parents.Index(t.calls) // keeps the order, because the calls are already sorted
 	t.parent = t.parent[:0]
 	for i := range t.spans {
 		t.parent = append(t.parent, int32(max(t.parents.Parent(i), -1)))
 	}
 }
 
-// breakCycles makes the first span of each cycle of parents one without parent.
+// breakCycles removes the parent of the first span of each cycle of parents.
 func (t *Tree) breakCycles() {
 	t.state = append(t.state[:0], make([]uint8, len(t.spans))...)
 	for i := range t.spans {

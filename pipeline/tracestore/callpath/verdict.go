@@ -11,7 +11,7 @@ import (
 )
 
 // find returns the ids of the traces with a span that matches a query. If the query depends on the
-// trace, it may return others, too; see profiler.filter.
+// trace, it may also return other traces; see profiler.filter.
 func find(ctx context.Context, r tracestore.Reader, q tracestore.Query) (*tracestore.Results, error) {
 	q.Where, q.OfTrace, _ = storequery.Weaken(q.Where)
 	return r.Find(ctx, q, tracestore.WantIDs)
@@ -37,8 +37,8 @@ func (p *profiler) filter(ctx context.Context, q tracestore.Query) test {
 	}
 }
 
-// matches returns the test whether one of the spans of a trace matches a query. It reads a trace in
-// full only if what the outline has of its spans does not decide it.
+// matches returns a function that reports whether one of the spans of a trace matches a query. The
+// function reads a trace in full only if its outline is not sufficient.
 func (p *profiler) matches(ctx context.Context, q tracestore.Query) test {
 	from, to, ok := q.Window()
 	has := func(start uint64) bool { return ok && start >= from && start <= to }
@@ -88,7 +88,8 @@ func (p *profiler) hasSpan(
 	return found, err
 }
 
-// outlineDecides reports whether what an outline has of a span suffices to evaluate a condition.
+// outlineDecides reports whether the fields of a span in an outline suffice to evaluate a
+// condition.
 func outlineDecides(e tracestore.Expr) bool {
 	switch e := e.(type) {
 	case nil:
@@ -110,7 +111,7 @@ func outlineDecides(e tracestore.Expr) bool {
 	return false
 }
 
-// relax replaces conditions that an outline does not decide by constants. If hold is true, the
+// relax replaces conditions that need more than an outline by constants. If hold is true, the
 // result holds for each span for which e may hold; otherwise it fails for each span for which e may
 // fail.
 func relax(e tracestore.Expr, hold bool) tracestore.Expr {

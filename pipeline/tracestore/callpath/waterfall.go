@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Waterfall sums up traces as one tree: for each call path, how long its calls take, and when they
-// start in their traces. The zero value is ready to use, without a limit to its memory. Not safe
-// for concurrent use.
+// Waterfall merges traces into one tree: for each call path, how long its calls take, and when they
+// start in their traces. The zero value is ready to use and has no memory limit. A Waterfall is not
+// safe for concurrent use.
 type Waterfall struct {
 	counter Counter
 	runs    []runs // by path of the counter
@@ -34,11 +34,11 @@ type PathTimes struct {
 	P50, P95 uint64 // of the duration
 	// Time is the sum of the durations.
 	Time float64
-	// Slowest and Failed are the longest call, and the longest one with the status error.
+	// Slowest is the longest call, and Failed the longest call with the status error.
 	Slowest, Failed Example
 }
 
-// Example is a span of a trace. There is none if the trace id is zero.
+// Example is a span of a trace. A zero trace id means that there is no example.
 type Example struct {
 	Trace    otlpdata.TraceID
 	Span     otlpdata.SpanID
@@ -48,8 +48,8 @@ type Example struct {
 // ChargeTo makes the waterfall reserve its memory in m.
 func (w *Waterfall) ChargeTo(m *tracestore.Memory) { w.counter.ChargeTo(m) }
 
-// AddTrace adds a trace with an id. The spans are as for Tree.Build. The error is as in
-// tracestore.Reserve: then the trace is not added.
+// AddTrace adds a trace. The spans are as for Tree.Build. If it returns an error, as
+// tracestore.Reserve does, the trace is not added.
 func (w *Waterfall) AddTrace(t *Tree, id otlpdata.TraceID) error {
 	if err := w.counter.memory.Grow(int64(len(t.spans)) * runMemory); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (r *runs) add(start uint64, s *tracestore.SummarySpan, id otlpdata.TraceID)
 	}
 }
 
-// replace makes a longer span the example; of spans that take the same time, that with the lowest
-// ids, so that the order of the traces does not matter.
+// replace makes a longer span the example. Of spans with the same duration it keeps the one with
+// the lowest ids, so that the order of the traces does not matter.
 func (e *Example) replace(id otlpdata.TraceID, s *tracestore.SummarySpan) {
 	order := cmp.Or(cmp.Compare(e.Duration, s.Duration), bytes.Compare(id[:], e.Trace[:]), bytes.Compare(s.ID[:], e.Span[:]))
 	if e.Trace.IsZero() || order < 0 {
@@ -81,7 +81,7 @@ func (e *Example) replace(id otlpdata.TraceID, s *tracestore.SummarySpan) {
 	}
 }
 
-// Answer returns the counts of the traces, as the selected ones of a profile, and the times of each
+// Answer returns a profile whose selected set has the counts of all traces, and the times of each
 // of its call paths.
 func (w *Waterfall) Answer() (tracestore.PathProfile, []PathTimes) {
 	profile, order := w.counter.answer()

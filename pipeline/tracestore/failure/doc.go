@@ -4,5 +4,5 @@
 //	failure.go what a failed span says about its error
 //	message.go the variable parts of messages
 //	frame.go   the top frame of stack traces of several languages
-//	group.go   the id of all that fail in the same way
+//	group.go   the id of a group of similar failures
 package failure

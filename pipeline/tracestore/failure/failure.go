@@ -19,14 +19,14 @@ type Failure struct {
 	//   - the HTTP status, if it is 400 or above: `HTTP 503`
 	//   - the gRPC status, if it is not OK: `gRPC Unavailable`
 	Type string
-	// TypeValue is the type as the attributes have it.
+	// TypeValue is the type as it is written in the attributes.
 	TypeValue string
-	// TypeKeys are the keys of the attributes that may have the type: of the span, or of an event
-	// if TypeOfEvent.
+	// TypeKeys are the keys of the attributes that may hold the type: attributes of the span, or of
+	// an event if TypeOfEvent is set.
 	TypeKeys    []string
 	TypeOfEvent bool
-	// Message is exception.message of its last exception if MessageOfEvent, or else the status
-	// message.
+	// Message is exception.message of its last exception if MessageOfEvent is set, otherwise the
+	// status message.
 	Message        string
 	MessageOfEvent bool
 	// Stack is exception.stacktrace of its last exception, or "".
@@ -43,7 +43,7 @@ const (
 	minFailedStatus = http.StatusBadRequest
 )
 
-// Keys of attributes, by precedence. They are constant.
+// Keys of attributes, by precedence. They must not be modified.
 var (
 	exceptionKeys = []string{TypeKey}
 	errorKeys     = []string{errorTypeKey}
@@ -51,7 +51,7 @@ var (
 	grpcKeys      = []string{"rpc.response.status_code", "rpc.grpc.status_code"}
 )
 
-// Of returns what a failed span says. The texts are those of the span.
+// Of describes the failure of a span. It shares strings with the span.
 func Of(s *otlpdata.Span) Failure {
 	f := Failure{Message: s.StatusMessage}
 	for i := range slices.Backward(s.Events) {
@@ -106,8 +106,8 @@ func (f *Failure) status(s *otlpdata.Span, minimum uint32, keys []string) (n uin
 	return 0, false
 }
 
-// Title returns what failed in one text: the type, or else the message without its variable parts,
-// or "". It does not retain the span.
+// Title returns a short description of the failure: the type, or else the message without its
+// variable parts, or "". It does not retain the span.
 func Title(s *otlpdata.Span) string {
 	f := Of(s)
 	if f.Type != "" {

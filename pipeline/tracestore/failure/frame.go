@@ -16,7 +16,7 @@ const (
 type Frame struct {
 	function string // "" if the language does not print it
 	file     string // base name, or ""
-	library  bool   // it is known not to be of the application
+	library  bool   // known not to belong to the application
 	// Like is a regular expression for a part of the line.
 	Like string
 }
@@ -34,7 +34,7 @@ func (f Frame) String() string {
 
 // language reads the frames of one language.
 type language struct {
-	hint string // in every stack trace of the language
+	hint string // occurs in every stack trace of the language
 	line *regexp.Regexp
 	// frame returns the frame of a line that matches. next is the line after it.
 	frame func(match []string, next string) Frame
@@ -42,8 +42,8 @@ type language struct {
 	newestLast bool
 }
 
-// languages returns the languages in the order in which they are tried. A trace is in the first
-// language of which it has a line.
+// languages returns the languages in the order in which they are tried. The first language that
+// recognizes a line of a trace determines its format.
 func languages() [8]language {
 	const at = "at "
 	return [...]language{
@@ -53,7 +53,7 @@ func languages() [8]language {
 	}
 }
 
-// The lines of frames. All are anchored, and take time in proportion to the length of the line.
+// Patterns for the lines of frames. All are anchored and run in linear time.
 var (
 	pythonLine  = regexp.MustCompile(`^\s*File "([^"]+)", line \d+(?:, in (.+))?$`)
 	dotnetLine  = regexp.MustCompile(`^\s*at ([\w.<>$|+,\[\]` + "`" + `]+?)(?:\[[^\]]*\])?\([^()]*\)(?: in (.+):line \d+)?\s*$`)
@@ -67,7 +67,7 @@ var (
 )
 
 // TopFrame returns the innermost frame of a stack trace, preferably one of the application. It is
-// empty if the trace is in no known form.
+// empty if the format of the trace is unknown.
 func TopFrame(stack string) Frame {
 	stack = cut(stack, maxStack)
 	lines := strings.Split(stack, "\n")

@@ -9,21 +9,22 @@ import (
 )
 
 const (
-	idBytes = 8 // of an id, which has two characters for each
-	// maxKept is the number of stack traces, and of messages, whose frames and patterns are kept,
-	// because most of them repeat.
+	idBytes = 8 // length of an id, which is written with two characters per byte
+	// maxKept is the number of stack traces whose frames are cached, and the number of messages
+	// whose patterns are cached. Most of them repeat.
 	maxKept = 1000
-	// maxKeptText is the maximum length in bytes of a text that is kept.
+	// maxKeptText is the maximum length in bytes of a cached text.
 	maxKeptText = 8 << 10
 )
 
-// Grouper finds the ids of groups. It keeps what it found, so that it is faster than Group for many
-// spans. The zero value is ready. Not safe for concurrent use.
+// Grouper finds the ids of groups. It caches frames and patterns, so that it is faster than Group
+// for many spans. The zero value is ready to use. A Grouper is not safe for concurrent use.
 type Grouper struct{ frames, patterns map[string]string }
 
-// Group returns the id of the group of failures to which a failed span belongs. A group has one
-// service, type, message without its variable parts (of an exception or of the status) and top
-// frame. Without message and frame it also has one operation.
+// Group returns the id of the group of failures to which a failed span belongs. Failures are in the
+// same group if they have the same service, type, message (of an exception or of the status)
+// without its variable parts, and top frame. Failures without message and frame must also have the
+// same operation.
 func Group(service string, s *otlpdata.Span) string { return (&Grouper{}).id(service, s, false) }
 
 // Group is like the function Group.
@@ -53,7 +54,7 @@ func (g *Grouper) id(service string, s *otlpdata.Span, keep bool) string {
 	return hex.EncodeToString(sum[:idBytes])
 }
 
-// kept returns what of returns for a text, which it keeps if permitted.
+// kept returns the result of calling of with a text, and caches it within the limits.
 func kept(in *map[string]string, keep bool, text string, of func(string) string) string {
 	if text == "" {
 		return ""

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxMessage is the number of bytes of a message that are examined.
+	// maxMessage is the maximum number of bytes of a message that are examined.
 	maxMessage = 4 << 10
 	// maxPattern is the approximate maximum length of a pattern in bytes.
 	maxPattern = 200
@@ -20,7 +20,7 @@ const (
 // Pattern is a message without its variable parts.
 type Pattern struct {
 	parts []part
-	// Whether messages have other text before or after the parts.
+	// Whether messages have more text before or after the parts.
 	before, after bool
 }
 
@@ -40,7 +40,7 @@ const (
 	anyEmail  = "<email>"
 )
 
-// PatternOf replaces the variable parts of the first line of a message that is not empty:
+// PatternOf replaces the variable parts of the first non-empty line of a message:
 //
 //   - values in single, double or back quotes: the quotes stay
 //   - URLs, email addresses, paths of files
@@ -186,8 +186,8 @@ func email(word string) int {
 	return at + 1 + len(domain)
 }
 
-// isPath reports whether a word is the path of a file: one that begins with a slash, dots and a
-// slash, or a drive, and has at least two names.
+// isPath reports whether a word is a file path: it begins with a slash, dots and a slash, or a
+// drive, and has at least two names.
 func isPath(word string) bool {
 	rest := strings.TrimLeft(word, ".")
 	if len(rest) > 2 && rest[1] == ':' && (rest[2] == '\\' || rest[2] == '/') && unicode.IsLetter(rune(rest[0])) {
@@ -203,7 +203,7 @@ func isPath(word string) bool {
 const (
 	minHexID  = 6
 	minLongID = 16
-	minDigits = 4 // of a long id that is not hexadecimal
+	minDigits = 4 // in a long id that is not hexadecimal
 )
 
 // identifier returns the length of an id at the beginning of a text, or 0.
@@ -259,7 +259,7 @@ func (p *Pattern) String() string {
 	return strings.ToValidUTF8(b.String(), "\ufffd")
 }
 
-// Fixed returns the only message that has the pattern, if there is only one.
+// Fixed returns the message if the pattern has no variable parts.
 func (p *Pattern) Fixed() (message string, ok bool) {
 	switch {
 	case p.before || p.after || len(p.parts) > 1:

@@ -1,4 +1,4 @@
-// Package storeadmin serves the HTTP API with which operators delete spans from a store.
+// Package storeadmin serves the HTTP API for operators to delete spans from a store.
 //
 //	POST /delete
 //	{"tenant": "", "traces": ["4bf92f3577b34da6a3ce929d0e0e4736"]}
@@ -42,8 +42,8 @@ func Handler(store tracestore.Deleter) http.Handler {
 	return mux
 }
 
-// deletion is the body of a request. An empty service or an empty list of traces is an error of the
-// client and is rejected.
+// deletion is the body of a request. An empty service or an empty list of traces is rejected as a
+// client error.
 type deletion struct {
 	Tenant  string    `json:"tenant"`
 	Traces  []string  `json:"traces"`

@@ -46,7 +46,7 @@ type AggregateCounter struct {
 	spans, errors uint64
 }
 
-// window holds bounds of start times, both inclusive.
+// window is a range of start times, both bounds inclusive.
 type window struct {
 	from, to uint64
 	ok       bool
@@ -83,7 +83,7 @@ func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*Aggrega
 	return c, nil
 }
 
-// ChargeTo makes the counter reserve the memory of facets and groups in that of a query; see
+// ChargeTo makes the counter charge the memory of facets and groups to a query; see
 // FacetCounter.ChargeTo and GroupCounter.ChargeTo.
 func (c *AggregateCounter) ChargeTo(m *tracestore.Memory) {
 	if c.facets != nil {
@@ -95,7 +95,7 @@ func (c *AggregateCounter) ChargeTo(m *tracestore.Memory) {
 }
 
 // AddSpan examines a span and counts it if it matches the query. It does not retain the span, but
-// retains strings of it until Answer.
+// retains some of its strings until Answer is called.
 func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 	c.scanned++
 	if !c.window.has(s.Start) || !tracestore.Match(c.where, s) {
@@ -104,8 +104,8 @@ func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 	c.count(s, true)
 }
 
-// count counts a span. mayBeChosen is false if the span is not in the selection whatever the
-// selection's window and condition are.
+// count counts a span. If mayBeChosen is false, the span is not in the selection, regardless of the
+// selection's window and condition.
 func (c *AggregateCounter) count(s tracestore.Span, mayBeChosen bool) {
 	failed := s.StatusCode == otlpdata.StatusError
 	c.spans++
@@ -146,8 +146,8 @@ func (c *AggregateCounter) addTrace(s *tracestore.Summary) {
 // Scanned returns the number of spans that were examined.
 func (c *AggregateCounter) Scanned() int { return c.scanned }
 
-// relativeError returns the relative standard error of an estimate from the matching ones among the
-// scanned spans, a share of all that was chosen span by span.
+// relativeError returns the relative standard error of an estimate of all matching spans. The
+// scanned spans are a share of all spans that was chosen span by span; some of them match.
 func relativeError(matching uint64, scanned int, share float64) float64 {
 	switch {
 	case share >= 1:
@@ -160,7 +160,7 @@ func relativeError(matching uint64, scanned int, share float64) float64 {
 }
 
 // Answer returns the aggregate for the examined share of the spans; see Heatmap.Share. It is
-// complete unless there was no memory for facets or groups.
+// complete if there was enough memory for facets and groups.
 func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
 	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned,
 		RelativeError: relativeError(c.spans, c.scanned, share)}

@@ -2,7 +2,7 @@ package storequery
 
 import "slices"
 
-// ancestry finds spans with certain ancestors. It visits each span once, also in deep traces.
+// ancestry finds spans with certain ancestors. It visits each span once, even in deep traces.
 type ancestry struct {
 	out   []bool
 	state []uint8
@@ -40,8 +40,8 @@ func (a *ancestry) descendantsOf(set []bool, parents []int32) []bool {
 	return a.out
 }
 
-// resolveCycle sets the result for spans that are ancestors of each other: those on the path from
-// index from on.
+// resolveCycle sets the result for spans that are ancestors of each other: the spans on the path,
+// starting at index from.
 func (a *ancestry) resolveCycle(from int, set []bool) {
 	cycle, n := a.path[from:], 0
 	for _, s := range cycle {

@@ -2,15 +2,15 @@ package storequery
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-// DurationCounter counts calls: a [MetricsCounter] or a [BaselineCounter]. Its series are those of
-// the answer.
+// DurationCounter counts calls: a [MetricsCounter] or a [BaselineCounter]. Its series are the
+// series of the result.
 type DurationCounter interface {
 	// Wants reports whether spans of a service and a kind may be selected.
 	Wants(service, kind string) bool
 	// WantsOperation reports whether spans of an operation may be selected.
 	WantsOperation(service, operation, kind string) bool
-	// Series returns the index of the series of an operation, for AddSpan and AddHistogram. It does
-	// not retain the strings. ok is false if its spans are not counted.
+	// Series returns the index of an operation's series, for AddSpan and AddHistogram. It does not
+	// retain the strings. ok is false if spans of the operation are not counted.
 	Series(service, operation, kind string) (series int, ok bool)
 	// AddSpan counts one span that stands for count calls; see otlpdata.Span.AdjustedCount. start
 	// is in nanoseconds since the Unix epoch, duration in nanoseconds.

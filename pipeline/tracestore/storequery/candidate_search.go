@@ -8,11 +8,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// candidateSearch finds traces by examining all spans of candidates. A candidate is a trace with a
-// span within the window that meets a condition which every selected span meets. The key of a
-// candidate is the start of its newest such span, and candidates come newest first. The key of a
-// result is the start of its newest selected span. Each selected span within the window makes its
-// trace a candidate. Hence:
+// candidateSearch finds traces by examining all spans of candidates. It uses a condition that every
+// selected span meets. A candidate is a trace with a span within the window that meets this
+// condition. The key of a candidate is the start of its newest such span; candidates come newest
+// first. The key of a result is the start of its newest selected span. Each selected span within
+// the window makes its trace a candidate. Hence:
 //
 //   - No result is missed.
 //   - The key of a result is never newer than that of its candidate. So results can be emitted in
@@ -22,8 +22,8 @@ import (
 //
 // With a cursor, the window of candidates ends at the start of the cursor. If the key of a result
 // is after the cursor, its newest selected span is within that window and makes the trace a
-// candidate. The search recognizes results that were returned before by their key, because it knows
-// all spans of a trace.
+// candidate. The search recognizes earlier results by their key, because it knows all spans of a
+// trace.
 type candidateSearch struct {
 	search
 	*keptState
@@ -32,7 +32,7 @@ type candidateSearch struct {
 	candidates   *tracestore.Results // of inner; nil: not searched yet
 	matcher      *setMatcher
 	examined     int               // spans
-	matcherSpans int               // spans of the longest candidate, to which the memory of the matcher has grown
+	matcherSpans int               // spans of the longest candidate, which determine the memory of the matcher
 	narrowed     bool              // all remaining results are pending
 	passed       tracestore.Cursor // results at or before it were emitted
 }
@@ -142,10 +142,11 @@ func (s *candidateSearch) enough(ctx context.Context, position tracestore.Cursor
 	return false, nil
 }
 
-// matcherMemory is the approximate number of bytes that the matcher keeps of a span.
+// matcherMemory is the approximate number of bytes that the matcher keeps for a span.
 const matcherMemory = 256
 
-// reserve reserves the memory that the search holds, including a candidate of a size in bytes.
+// reserve reserves the memory that the search holds, including a candidate of the given size in
+// bytes.
 func (s *candidateSearch) reserve(candidate int) error {
 	if err := s.memory.Resize(int64(candidate + matcherMemory*s.matcherSpans)); err != nil {
 		return err
@@ -153,8 +154,8 @@ func (s *candidateSearch) reserve(candidate int) error {
 	return s.keptState.reserve()
 }
 
-// examine evaluates the set on a candidate that is not known. If it is a result, it becomes
-// pending, and its spans are charged as such.
+// examine evaluates the set on an unknown candidate. If the candidate is a result, it becomes
+// pending and its spans are charged as pending.
 func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) error {
 	n := r.Spans.Len()
 	s.matcherSpans = max(s.matcherSpans, n)
@@ -228,7 +229,7 @@ func (s *candidateSearch) emitUpTo(ctx context.Context, position tracestore.Curs
 		r := heap.Pop(&s.pending).(tracestore.Result)
 		if r.Spans != nil {
 			s.pendingBytes -= r.Spans.Size()
-			_ = s.keptState.reserve() // cannot fail; the spans are the caller's now
+			_ = s.keptState.reserve() // cannot fail: the spans now belong to the caller
 		} else if s.want == tracestore.WantFull {
 			if ok, err := s.read(ctx, &r, tracestore.TraceRef{ID: r.ID}); err != nil {
 				return err
@@ -243,8 +244,8 @@ func (s *candidateSearch) emitUpTo(ctx context.Context, position tracestore.Curs
 	return nil
 }
 
-// endAt ends a search that has examined the candidates up to a position, because its budget or time
-// is exhausted.
+// endAt ends a search at a position, because its budget or time is exhausted. All candidates up to
+// the position were examined.
 func (s *candidateSearch) endAt(ctx context.Context, position tracestore.Cursor, reasons tracestore.Reasons) error {
 	if err := s.emitUpTo(ctx, position); err != nil {
 		return err

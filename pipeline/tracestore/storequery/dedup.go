@@ -9,16 +9,16 @@ import (
 )
 
 // Dedup detects duplicates: spans with identical encodings of resource, scope and span (which
-// includes both ids) and identical schema URLs. It retains the encoded bytes of the spans that it
-// has seen. Not safe for concurrent use.
+// includes both ids) and identical schema URLs. It retains the encoded bytes of all spans that it
+// has seen. A Dedup is not safe for concurrent use.
 type Dedup struct {
 	seed  maphash.Seed
 	heads map[uint64]int // hash -> 1 + index of the latest identity with it
 	seen  []identity
 }
 
-// identity holds what two duplicates have in common. prev is 1 + the index of an earlier identity
-// with the same hash.
+// identity holds the parts that two duplicates have in common. prev is 1 + the index of an earlier
+// identity with the same hash.
 type identity struct {
 	resource, scope, span []byte
 	resourceURL, scopeURL string
@@ -30,7 +30,7 @@ func NewDedup() *Dedup {
 	return &Dedup{seed: maphash.MakeSeed(), heads: make(map[uint64]int)}
 }
 
-// First reports whether s is the first of its duplicates that First is called with.
+// First reports whether First was not called with a duplicate of s before.
 func (d *Dedup) First(s tracestore.Span) bool {
 	id := identityOf(s)
 	h := maphash.Bytes(d.seed, id.span)

@@ -11,7 +11,7 @@ import (
 )
 
 // EdgePeerKeys returns the keys of the span attributes that name the peer of an edge, the most
-// specific one first: those of [PeerKeys], and for spans of the kind client those of a host.
+// specific one first: [PeerKeys] and, for spans of the kind client, keys that name a host.
 func EdgePeerKeys(kind int32) []string {
 	keys := PeerKeys()
 	if kind == otlpdata.KindClient {
@@ -56,7 +56,7 @@ func NewEdgeCounter(q *tracestore.EdgeQuery) *EdgeCounter {
 	return &EdgeCounter{query: q, index: make(map[callEdgeName]int)}
 }
 
-// AddCall adds a call from a service to a service, unless it is an inner one.
+// AddCall adds a call from a service to a service, unless it is an inner call.
 func (c *EdgeCounter) AddCall(parent, child *CallSpan) {
 	if tracestore.IsInnerCall(parent.Service, child.Service, child.Kind) {
 		return
@@ -93,8 +93,8 @@ func (c *EdgeCounter) AddEdge(e *tracestore.CallEdge) {
 	sum.Durations.Add(&e.Durations)
 }
 
-// edge returns the sum of the calls with a name, or nil if the query does not select them or a
-// limit was reached.
+// edge returns the edge to add a call to, or nil if the query does not select it or a limit was
+// reached.
 func (c *EdgeCounter) edge(name callEdgeName) *tracestore.CallEdge {
 	if !c.query.Selects(name.parent, name.child) {
 		return nil
@@ -169,7 +169,7 @@ type EdgeFinder struct {
 	peers   PeerCallFinder
 }
 
-// Count adds the calls of a trace to c: those whose spans are within. It sorts the spans.
+// Count adds to c the calls of a trace whose spans are within the window. It sorts the spans.
 func (f *EdgeFinder) Count(spans []CallSpan, within func(*CallSpan) bool, c *EdgeCounter) {
 	f.parents.Index(spans)
 	f.parents.Each(func(span, parent *CallSpan) {

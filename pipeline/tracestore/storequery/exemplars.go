@@ -17,8 +17,8 @@ import (
 // the set of offered spans, not on their order. Not safe for concurrent use.
 //
 // It retains one span for each cell. A cell is a duration bucket in an interval of time. Intervals
-// are one nanosecond long at first. If there are too many cells, the intervals double in length. At
-// least half of the maximum number of cells remain, which is enough for the result.
+// are initially one nanosecond long, and double in length when there are too many cells. At least
+// half of the maximum number of cells remain, which is enough for the result.
 type ExemplarPicker struct {
 	want, maxCells int
 	shift          int // an interval is 2^shift nanoseconds long
@@ -35,7 +35,7 @@ func (a exemplarCell) compare(b exemplarCell) int {
 }
 
 // NewExemplarPicker returns an ExemplarPicker that picks at most want spans. It uses memory for a
-// few times as many.
+// few times this number.
 func NewExemplarPicker(want int) *ExemplarPicker {
 	// Merging cannot reduce the number of cells below one for each bucket.
 	maxCells := max(2*want, 2*tracestore.HeatBuckets)
@@ -74,7 +74,7 @@ func (p *ExemplarPicker) cellOf(start, duration uint64) exemplarCell {
 	return exemplarCell{tracestore.HeatBucketOf(duration), start >> p.shift}
 }
 
-// Merge offers the spans that another picker of as many has retained.
+// Merge offers the spans of another picker for the same number of spans.
 func (p *ExemplarPicker) Merge(o *ExemplarPicker) {
 	p.double(max(o.shift-p.shift, 0)) // then each cell of o lies in one of p
 	for _, e := range o.cells {
@@ -102,9 +102,9 @@ func (p *ExemplarPicker) double(times int) {
 	}
 }
 
-// doublings returns how often the intervals must double. Two adjacent cells of a bucket merge after
-// as many doublings as the position of the highest bit in which their intervals differ. So each
-// pair of adjacent cells reduces the number of cells by one after that many doublings.
+// doublings returns how often the intervals must double. Two adjacent cells of a bucket merge when
+// the intervals have doubled as often as the position of the highest bit in which the numbers of
+// their intervals differ. Each merge reduces the number of cells by one.
 func (p *ExemplarPicker) doublings() int {
 	cells := p.sorted()
 	var merged [65]int // pairs of adjacent cells, by the doublings after which they merge
@@ -147,7 +147,7 @@ func spread(cells []exemplarCell, want int) []exemplarCell {
 	buckets := byBucket(cells)
 	slices.SortStableFunc(buckets, func(a, b []exemplarCell) int { return cmp.Compare(len(a), len(b)) })
 	var out []exemplarCell
-	for i, bucket := range buckets { // small buckets come first: what they do not use is left for the large ones
+	for i, bucket := range buckets { // small buckets come first: large ones get what small ones do not use
 		n := min((want-len(out))/(len(buckets)-i), len(bucket))
 		const golden = 0.6180339887498949
 		_, phase := math.Modf(float64(i) * golden) // if each bucket gets one cell, these differ in time

@@ -42,9 +42,9 @@ func FacetText(s string) string {
 }
 
 // FacetScore returns the score of a value: its frequency among the selected spans minus its
-// frequency among the others, from -1 to 1. It returns 0 if no spans or all spans are selected.
-// count of all spans have the value, and selected of allSelected selected spans. all includes
-// allSelected, and count includes selected.
+// frequency among the others, from -1 to 1. It returns 0 if no spans or all spans are selected. Of
+// all spans, count have the value and allSelected are selected; of the selected spans, selected
+// have the value.
 func FacetScore(count, selected, all, allSelected uint64) float64 {
 	if allSelected == 0 || allSelected >= all {
 		return 0
@@ -58,7 +58,7 @@ func FacetScore(count, selected, all, allSelected uint64) float64 {
 type FacetCounter struct {
 	query           tracestore.FacetQuery
 	spans, selected uint64
-	fields          []*FieldCounter // those of the query, or the default fields
+	fields          []*FieldCounter // fields of the query, or the default fields
 	index           map[tracestore.Field]*FieldCounter
 	memory          int
 	limit           int                // of memory
@@ -131,14 +131,14 @@ func (c *FacetCounter) AddSpan(s tracestore.Span, selected bool) {
 	}
 }
 
-// AddAttributes counts attributes that a number of spans, some of them selected, have in common.
-// Values that are equal after FacetText count once.
+// AddAttributes counts attributes that several spans, some of them selected, have in common. Values
+// with the same FacetText count once.
 func (c *FacetCounter) AddAttributes(p tracestore.Place, kvs []otlpdata.KeyValue, spans, selected uint64) {
 	c.begin(spans, selected)
 	c.keys(p, kvs)
 }
 
-// begin begins a round, in which each value counts once, for a number of spans.
+// begin starts a round for a number of spans. Each value counts once per round.
 func (c *FacetCounter) begin(spans, selected uint64) {
 	c.round++
 	c.current.spans, c.current.selected = spans, selected
@@ -185,7 +185,7 @@ func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
 	}
 }
 
-// Merge counts what another counter of the same query has counted.
+// Merge adds the counts of another counter of the same query.
 func (c *FacetCounter) Merge(o *FacetCounter) {
 	c.AddTotal(o.spans, o.selected)
 	c.short = c.short || o.short
@@ -202,8 +202,8 @@ func (c *FacetCounter) Merge(o *FacetCounter) {
 	}
 }
 
-// sorted returns the values, the most frequent first, so that which ones are counted individually
-// does not depend on the order of a map.
+// sorted returns the values, the most frequent first, so that the order of a map does not determine
+// which of them are counted individually.
 func (f *FieldCounter) sorted() []*valueCount {
 	return slices.SortedFunc(maps.Values(f.values), func(a, b *valueCount) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.text, b.text))
@@ -236,23 +236,23 @@ func (c *FacetCounter) Field(f tracestore.Field) *FieldCounter {
 // slot of a map, which is at least half full.
 const valueOverhead = 100
 
-// ChargeTo makes the counter reserve its memory in the memory of a query, which releases it. Values
-// for which there is none count as Facet.Other.
+// ChargeTo charges the counter's memory to a query, which releases it. Values that do not fit count
+// as Facet.Other.
 func (c *FacetCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
 
-// OutOfMemory reports whether values or keys were not counted because other queries use up the
-// memory of all queries.
+// OutOfMemory reports whether values or keys were not counted because the memory for all queries
+// was exhausted.
 func (c *FacetCounter) OutOfMemory() bool { return c.short }
 
-// ReasonFacetMemory says what is missing if OutOfMemory.
+// ReasonFacetMemory is the reason of a result after OutOfMemory.
 var ReasonFacetMemory = tracestore.Reason{Kind: tracestore.ReasonLimit,
 	Text: "not all values were counted, because other queries use up service.limits.query_memory"}
 
 // DivideMemory divides MaxFacetMemory among a number of counters of the same query.
 func (c *FacetCounter) DivideMemory(counters int) { c.limit = MaxFacetMemory / counters }
 
-// reserve adds to the memory in use, and returns false without doing so if that exceeds the limit
-// or the memory of all queries.
+// reserve adds to the memory in use. It returns false and changes nothing if that would exceed the
+// limit or the memory for all queries.
 func (c *FacetCounter) reserve(bytes int) bool {
 	if c.memory+bytes > c.limit {
 		return false
@@ -265,7 +265,7 @@ func (c *FacetCounter) reserve(bytes int) bool {
 	return true
 }
 
-// Expect prepares for a number of values, if none were added before.
+// Expect allocates space for a number of values if none were added yet.
 func (f *FieldCounter) Expect(values int) {
 	if len(f.values) == 0 {
 		f.values = make(map[string]*valueCount, min(values, MaxFacetDistinct))
@@ -295,15 +295,14 @@ func (f *FieldCounter) AddValue(text string, spans, selected uint64) bool {
 	return true
 }
 
-// AddSelected counts a number of selected ones among the spans of a value that AddValue has
-// counted.
+// AddSelected counts selected spans among the spans of a value that AddValue has counted.
 func (f *FieldCounter) AddSelected(text string, selected uint64) {
 	if n := f.values[FacetText(text)]; n != nil {
 		n.selected += selected
 	}
 }
 
-// AddOther counts a number of spans that have further values, which are not counted one by one.
+// AddOther counts spans with further values, which are not counted individually.
 func (f *FieldCounter) AddOther(spans uint64) { f.other += spans }
 
 // newValue adds a value. It returns nil if a limit is reached.
@@ -376,8 +375,8 @@ func (f *FieldCounter) answer() tracestore.Facet {
 	return out
 }
 
-// bestValues collects the best of many values without sorting all of them. It holds the best values
-// and some others.
+// bestValues collects the best of many values without sorting all of them. It temporarily holds
+// some others too.
 type bestValues struct {
 	list []tracestore.FacetValue
 	// worst is the value that added values must precede, or nil.

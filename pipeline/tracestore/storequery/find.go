@@ -1,7 +1,7 @@
-// Package storequery contains what stores and their readers share: the planner for searches that
-// depend on whole traces ([Find]) and for counting what they select ([AggregateSet]), and the
-// reference implementations and counters for facets, heatmaps, exemplars, metrics, calls between
-// services and summaries.
+// Package storequery contains code that stores and their readers share: searches that depend on
+// whole traces ([Find]), aggregates of what such a search selects ([AggregateSet]), and counters
+// and reference implementations for facets, heatmaps, exemplars, metrics, calls between services
+// and summaries.
 package storequery
 
 import (
@@ -17,16 +17,14 @@ import (
 )
 
 // Find returns the traces with a span that set selects, that meets q.Where and that starts within
-// the window of q. Order, limit, cursor, budget and results are those of [tracestore.Reader.Find],
-// where the matching spans are the selected ones. Find asks the store for everything that the store
-// can evaluate itself, examines the traces that may match, and continues until the limit is
-// reached.
+// the window of q. Order, limit, cursor, budget and results are as for [tracestore.Reader.Find];
+// the matching spans are the selected ones. Find lets the store evaluate as much as it can,
+// examines the traces that may match, and continues until the limit is reached.
 //
-// If it must examine the spans of a trace with more than Budget.TraceSpans spans, it examines only
-// a part of them, and the outcome is not complete. Budget.Spans limits the spans that the store
-// examines, and separately the spans of the traces that Find examines. When nine tenths of the time
-// until the deadline of ctx have passed, Find ends between two traces as if the budget were
-// exhausted.
+// Of a trace with more than Budget.TraceSpans spans it examines only a part, and the outcome is
+// incomplete. Budget.Spans limits the spans that the store examines, and separately the spans of
+// the traces that Find examines. When nine tenths of the time until the deadline of ctx have
+// passed, Find stops between two traces as if the budget were exhausted.
 func Find(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want,
 ) (*tracestore.Results, error) {
@@ -42,9 +40,9 @@ func Find(
 	}}, nil
 }
 
-// Search is a search in several steps, each of which is a call of Find that continues at the
-// outcome of the one before. Unlike separate calls of [Find], the steps do not read the same trace
-// again, however many of them end within it. A Search is for one goroutine.
+// Search is a search in several steps. Each step is a call of Find that continues where the
+// previous one ended. Unlike separate calls of [Find], the steps do not reread a trace, even if
+// several of them end within it. A Search is for one goroutine.
 type Search struct {
 	reader tracestore.Reader
 	set    SpanSet
@@ -57,9 +55,10 @@ func NewSearch(r tracestore.Reader, set SpanSet, want tracestore.Want) *Search {
 	return &Search{reader: r, set: simplifySet(set), want: want}
 }
 
-// Find is [Find] for one step. Except for After, Limit and Budget, q must be that of the first
-// step; After must be Next of the outcome of the step before, whose results were read to the end.
-// All steps see the traces that earlier ones have examined as they were then.
+// Find is [Find] for one step. q must be the query of the first step, except for After, Limit and
+// Budget. After must be Next of the previous outcome, and the previous results must have been read
+// to the end. Later steps reuse the traces that earlier steps examined, even if the store has
+// changed.
 func (s *Search) Find(ctx context.Context, q tracestore.Query) (*tracestore.Results, error) {
 	q.Where = tracestore.WithContext(ctx, q.Where)
 	set := withContext(ctx, s.set)
@@ -92,7 +91,7 @@ type search struct {
 	yield    func(tracestore.Result, error) bool
 	emitted  int                // results
 	scanned  int                // spans examined by the store and by the search
-	skipped  tracestore.Reasons // what was not examined of traces that may match
+	skipped  tracestore.Reasons // why traces that may match were not examined in full
 	damage   tracestore.Reasons // what could not be read
 	memory   *tracestore.Memory
 	deadline time.Time
@@ -128,8 +127,8 @@ func (s *search) results(ctx context.Context, run func(ctx context.Context) erro
 	}}
 }
 
-// earlyDeadline returns a time before the deadline of ctx, with a tenth of the remaining time left
-// to answer in. It is zero if ctx has no deadline.
+// earlyDeadline returns a time before the deadline of ctx that leaves a tenth of the remaining time
+// for the result. It is zero if ctx has no deadline.
 func earlyDeadline(ctx context.Context) time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -177,8 +176,8 @@ func isAfter(r tracestore.Result, c tracestore.Cursor) bool {
 	return !c.Set || compareResults(r, tracestore.Result{ID: c.ID, Start: c.Start}) > 0
 }
 
-// read sets the spans of a result. ok is false if the trace was deleted meanwhile. Of a damaged
-// trace it sets the spans that can be read.
+// read sets the spans of a result. ok is false if the trace was deleted meanwhile. If the trace is
+// damaged, it sets the spans that can be read.
 func (s *search) read(ctx context.Context, r *tracestore.Result, ref tracestore.TraceRef) (ok bool, err error) {
 	r.Spans, err = readTrace(ctx, s.reader, s.query, ref)
 	if ctx.Err() != nil {
@@ -193,8 +192,8 @@ func (s *search) read(ctx context.Context, r *tracestore.Result, ref tracestore.
 	return r.Spans != nil, nil
 }
 
-// readTrace returns the spans of a trace, or nil if the trace no longer exists. Of a trace with
-// more than Budget.TraceSpans spans it returns a part that is larger than that. With an error it
+// readTrace returns the spans of a trace, or nil if the trace no longer exists. If the trace has
+// more than Budget.TraceSpans spans, it returns a part with more than this number. With an error it
 // also returns the spans that could be read.
 func readTrace(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, ref tracestore.TraceRef,
@@ -203,7 +202,7 @@ func readTrace(
 	var failure error
 	spans := 0
 	memory, _ := tracestore.Reserve(ctx, 0)
-	defer memory.Release() // afterwards the spans are the caller's
+	defer memory.Release() // the spans then belong to the caller
 	for t, err := range r.Traces(ctx, q.Tenant, []tracestore.TraceRef{ref}) {
 		if err == nil {
 			if err = memory.Grow(int64(t.Spans.Size())); err != nil {
@@ -229,7 +228,7 @@ func readTrace(
 	return b, failure
 }
 
-// timeOf converts a start to a time.Time that is not zero, so that it limits a query.
+// timeOf converts a start to a non-zero time.Time, because a zero time sets no limit in a query.
 func timeOf(ns uint64) time.Time {
 	const second = uint64(time.Second)
 	return time.Unix(int64(ns/second), int64(ns%second))

@@ -18,7 +18,8 @@ const (
 	// MaxGroupMemory is the approximate size in bytes of all groups. Spans of further groups count
 	// as Groups.Other.
 	MaxGroupMemory = 64 << 20
-	// MaxGroupValues is the number of distinct values of a field that are examined of a span.
+	// MaxGroupValues is the maximum number of distinct values of a field that are examined for each
+	// span.
 	MaxGroupValues = 16
 )
 
@@ -52,7 +53,7 @@ func NewGroupCounter(q tracestore.Query, g tracestore.GroupQuery) *GroupCounter 
 func (c *GroupCounter) AddSpan(s tracestore.Span) {
 	for i, f := range c.query.By {
 		values := c.values[i][:0]
-		if f.Place == tracestore.ErrorGroup { // takes long without what the grouper keeps
+		if f.Place == tracestore.ErrorGroup { // slow without the cache of a Grouper
 			if s.StatusCode == otlpdata.StatusError {
 				values = append(values, tracestore.GroupValue{Text: c.grouper.Group(s.Resource.Service, s.Span), Present: true})
 			}
@@ -73,8 +74,8 @@ func (c *GroupCounter) AddSpan(s tracestore.Span) {
 	c.addValues(s.Start, duration, s.StatusCode == otlpdata.StatusError)
 }
 
-// addTrace counts a trace, with a start within the window; see SetAggregation.Traces. Fields other
-// than those of the trace and the services of its spans have no value.
+// addTrace counts a trace, with a start within the window; see SetAggregation.Traces. Only fields
+// of the trace and the services of its spans have values.
 func (c *GroupCounter) addTrace(s *tracestore.Summary, start uint64) {
 	for i, f := range c.query.By {
 		values := c.values[i][:0]
@@ -146,8 +147,8 @@ func (c *GroupCounter) AddGroup(o *tracestore.Group) {
 	c.grown(bucketsOf(g) - before)
 }
 
-// Merge counts what another counter of the same query has counted, the largest groups first, so
-// that which ones are counted individually does not depend on the order of a map.
+// Merge adds the counts of another counter of the same query. The largest groups come first, so
+// that the order of a map does not determine which of them are counted individually.
 func (c *GroupCounter) Merge(o *GroupCounter) {
 	c.all.Add(&o.all)
 	c.other += o.other
@@ -157,11 +158,12 @@ func (c *GroupCounter) Merge(o *GroupCounter) {
 	}
 }
 
-// AddOther counts spans of further groups, which are not counted one by one.
+// AddOther counts spans of further groups, which are not counted individually.
 func (c *GroupCounter) AddOther(spans uint64) { c.other += spans }
 
 // Memory of a group in addition to its texts: the group and two keys, a slot of a map, which is at
-// least half full, and the first buckets. A bucket is counted twice, because lists grow in advance.
+// least half full, and the first buckets. A bucket is counted twice, because the capacity of a list
+// grows in advance.
 const (
 	groupOverhead  = 400
 	bucketOverhead = 16
@@ -190,8 +192,8 @@ func bucketsOf(g *tracestore.Group) int {
 	return len(counts)
 }
 
-// grown accounts for buckets of existing groups, which are counted even if there is no memory:
-// their number is limited.
+// grown charges for new buckets of existing groups. They are kept even if no memory is left,
+// because their number is limited.
 func (c *GroupCounter) grown(buckets int) {
 	if buckets == 0 {
 		return
@@ -204,24 +206,24 @@ func (c *GroupCounter) grown(buckets int) {
 	c.memory += bytes
 }
 
-// ChargeTo makes the counter reserve its memory in the memory of a query, which releases it. Spans
-// of groups for which there is none count as Groups.Other.
+// ChargeTo charges the counter's memory to a query, which releases it. Spans of groups that do not
+// fit count as Groups.Other.
 func (c *GroupCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
 
 // DivideMemory divides MaxGroupMemory among a number of counters of the same query.
 func (c *GroupCounter) DivideMemory(counters int) { c.limit = MaxGroupMemory / counters }
 
-// Release gives back the memory of a counter that is not used any more.
+// Release releases the memory of a counter that is no longer used.
 func (c *GroupCounter) Release() {
 	_ = c.account.Grow(-int64(c.memory)) // cannot fail
 	c.memory = 0
 }
 
-// OutOfMemory reports whether groups were not counted because other queries use up the memory of
-// all queries.
+// OutOfMemory reports whether groups were not counted because the memory for all queries was
+// exhausted.
 func (c *GroupCounter) OutOfMemory() bool { return c.short }
 
-// ReasonGroupMemory says what is missing if GroupCounter.OutOfMemory.
+// ReasonGroupMemory is the reason of a result after GroupCounter.OutOfMemory.
 var ReasonGroupMemory = tracestore.Reason{Kind: tracestore.ReasonLimit,
 	Text: "not all groups were counted, because other queries use up service.limits.query_memory"}
 
@@ -264,7 +266,7 @@ func (c *GroupCounter) ranked(order tracestore.GroupOrder) []rankedGroup {
 	return list
 }
 
-// rankedGroup is a group with what it is sorted by.
+// rankedGroup is a group with its sort key.
 type rankedGroup struct {
 	group *tracestore.Group
 	rank  float64
@@ -276,7 +278,7 @@ func compareGroups(a, b rankedGroup) int {
 		compareGroupValues(a.group.Values[0], b.group.Values[0]), compareGroupValues(a.group.Values[1], b.group.Values[1]))
 }
 
-// compareGroupValues orders values by their text, and absent ones first.
+// compareGroupValues orders values by text; absent values come first.
 func compareGroupValues(a, b tracestore.GroupValue) int {
 	if a.Present != b.Present {
 		return int(one(a.Present)) - int(one(b.Present))

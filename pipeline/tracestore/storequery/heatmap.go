@@ -2,8 +2,8 @@ package storequery
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-// HeatmapCounter counts spans by start and duration. It uses memory for the cells that have spans:
-// at most tracestore.MaxColumns columns of 8 KiB. Not safe for concurrent use.
+// HeatmapCounter counts spans by start and duration. It uses memory only for columns that have
+// spans: at most tracestore.MaxColumns columns of 8 KiB. It is not safe for concurrent use.
 type HeatmapCounter struct {
 	step, first uint64 // first is the number of the first column
 	columns     []heatColumn
@@ -41,7 +41,7 @@ func (c *HeatmapCounter) AddSpans(start uint64, bucket int, spans, errors uint64
 	}
 }
 
-// Merge counts what another counter of the same query has counted.
+// Merge adds the counts of another counter of the same query.
 func (c *HeatmapCounter) Merge(o *HeatmapCounter) {
 	for i := range o.columns {
 		c.columns[i].all.Add(&o.columns[i].all)

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// keptState is what a search by candidates keeps from step to step.
+// keptState is the state that a search by candidates keeps between steps.
 type keptState struct {
 	known        map[otlpdata.TraceID]struct{} // traces that were examined, see remember
 	pending      resultHeap                    // results that a later candidate may precede
@@ -24,12 +24,12 @@ type keptState struct {
 // Limits on what is kept.
 const (
 	// maxPendingBytes is the maximum size of the spans of pending results. The spans of further
-	// results are read again.
+	// results are reread.
 	maxPendingBytes = 8 << 20
-	// maxKnown is the number of traces from which only results and long traces are remembered.
+	// After maxKnown traces, only results and long traces are remembered.
 	maxKnown = 1 << 16
-	// longTrace is the number of spans of a trace that is always remembered. The budget of a search
-	// limits how many there are.
+	// longTrace is the number of spans from which a trace is always remembered. The budget of a
+	// search limits the number of such traces.
 	longTrace = 1 << 10
 	// minDropped is the minimum number of pending results that addPending drops at once.
 	minDropped = 64
@@ -54,8 +54,8 @@ func (k *keptState) reserve() error {
 	return k.held.Resize(int64(k.pendingBytes + pendingMemory*len(k.pending) + knownMemory*len(k.known)))
 }
 
-// remember makes a trace known, so that it is not examined again. Results must be known, or they
-// would be found twice. Any other trace need not be.
+// remember makes a trace known, so that it is not reexamined. Results must be known, or they would
+// be found twice; for other traces it only saves work.
 func (k *keptState) remember(id otlpdata.TraceID, spans int, isResult bool) {
 	if isResult || spans >= longTrace || len(k.known) < maxKnown {
 		k.known[id] = struct{}{}

@@ -11,14 +11,14 @@ import (
 )
 
 // setMatcher evaluates a span set on whole traces, one after the other, and reuses its memory.
-// Slices by span are in the order in which the spans arrive. Of duplicates only the first can be
-// selected. Not safe for concurrent use.
+// Slices by span are in the order in which the spans arrive. Only the first of several duplicates
+// can be selected. A setMatcher is not safe for concurrent use.
 type setMatcher struct {
 	set          SpanSet
 	also         tracestore.Expr   // a further condition on selected spans
 	conds        []tracestore.Expr // of each Select in set from left to right, then also
 	needsTrace   bool              // conditions depend on the whole trace
-	needsSummary bool              // conditions or the caller do
+	needsSummary bool              // conditions or the caller need the summary
 	needsParents bool
 
 	walk     spanWalk // over the trace that was evaluated
@@ -82,7 +82,7 @@ func (m *setMatcher) addConditions(set SpanSet) {
 }
 
 // evaluate sets selected for the spans of a trace. It calls walk once or twice. dedup is nil if
-// there are no duplicates. The error is that of walk or of ctx.
+// there are no duplicates. It returns the error of walk or of ctx.
 func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *Dedup, walk spanWalk) error {
 	m.reset()
 	m.walk = walk
@@ -128,8 +128,8 @@ func (m *setMatcher) each(visit func(s tracestore.Span, at int) error) error {
 	})
 }
 
-// childCount returns the number of children of the span at an index, which it counts for all spans
-// when it is asked first.
+// childCount returns the number of children of the span at an index. The first call counts the
+// children of all spans.
 func (m *setMatcher) childCount(at int) int {
 	if len(m.childCounts) > 0 {
 		return m.childCounts[at]
@@ -162,7 +162,7 @@ func (m *setMatcher) reset() {
 	}
 }
 
-// record stores what is needed of a span after all spans have arrived.
+// record stores the parts of a span that are needed after all spans have arrived.
 func (m *setMatcher) record(s tracestore.Span) {
 	if m.needsSummary {
 		m.summarySpans = append(m.summarySpans, summarySpanOf(s))
@@ -172,7 +172,7 @@ func (m *setMatcher) record(s tracestore.Span) {
 	}
 }
 
-// addMember records what is needed of the span at an index to find parents.
+// addMember records the span at an index for the resolution of parents.
 func (m *setMatcher) addMember(s tracestore.Span, at int) {
 	ns, _ := s.Duration()
 	call := CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Kind: s.Kind}
@@ -193,7 +193,7 @@ func (m *setMatcher) origin(s tracestore.Span) int32 {
 // and slow.
 const checkInterval = 64
 
-// testConditions evaluates all conditions on the span with an index.
+// testConditions evaluates all conditions on the span at an index.
 func (m *setMatcher) testConditions(ctx context.Context, s tracestore.Span, at int) error {
 	if at%checkInterval == 0 && ctx.Err() != nil {
 		return ctx.Err()
@@ -204,7 +204,7 @@ func (m *setMatcher) testConditions(ctx context.Context, s tracestore.Span, at i
 	return nil
 }
 
-// combine sets selected after all conditions were evaluated.
+// combine sets selected, after all conditions were evaluated.
 func (m *setMatcher) combine() {
 	m.selected = m.selectedBy(m.set)
 	if m.also != nil {
@@ -249,7 +249,7 @@ func intersect(a, b []bool) {
 	}
 }
 
-// descendants removes from spans those without an ancestor in ancestors.
+// descendants removes the spans without an ancestor in ancestors.
 func (m *setMatcher) descendants(ancestors, spans []bool) []bool {
 	if !slices.Contains(ancestors, true) || !slices.Contains(spans, true) {
 		clear(spans)
@@ -260,7 +260,7 @@ func (m *setMatcher) descendants(ancestors, spans []bool) []bool {
 	return spans
 }
 
-// children removes from spans those whose parent is not in parents.
+// children removes the spans whose parent is not in parents.
 func (m *setMatcher) children(parents, spans []bool) []bool {
 	if !slices.Contains(parents, true) || !slices.Contains(spans, true) {
 		clear(spans)
@@ -273,7 +273,7 @@ func (m *setMatcher) children(parents, spans []bool) []bool {
 	return spans
 }
 
-// findParents sets parents, unless that was done before for this trace.
+// findParents sets parents, unless they are already set for this trace.
 func (m *setMatcher) findParents() {
 	if len(m.parents) > 0 {
 		return

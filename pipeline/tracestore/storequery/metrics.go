@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// MaxMetricPoints is the maximum number of points in an answer. Calls that belong to further points
-// are not counted, and the answer is not complete. A point takes one or two KiB, and at most 17
+// MaxMetricPoints is the maximum number of points in a result. Calls that belong to further points
+// are not counted, and the result is incomplete. A point usually takes one or two KiB, at most 17
 // KiB.
 const MaxMetricPoints = 1 << 17
 
@@ -32,7 +32,7 @@ type seriesName struct{ service, operation string }
 type countedSeries struct {
 	seriesName
 	points map[uint64]*tracestore.MetricPoint // by Start
-	last   *tracestore.MetricPoint            // the point of the previous call, which is usually that of the next call
+	last   *tracestore.MetricPoint            // the point of the previous call, usually also of the next
 }
 
 // NewMetricsCounter returns a MetricsCounter for the services, kinds and steps of a query. The
@@ -63,7 +63,7 @@ func isIn(set map[string]struct{}, s string) bool {
 	return ok || set == nil
 }
 
-// WantsOperation is Wants: a query for metrics selects no single operations.
+// WantsOperation always returns true: a query for metrics does not select single operations.
 func (c *MetricsCounter) WantsOperation(service, _, kind string) bool { return c.Wants(service, kind) }
 
 // Series implements DurationCounter. ok is false if the maximum number of series is reached.
@@ -119,7 +119,7 @@ func (c *MetricsCounter) AddHistogram(series int, start uint64, durations *trace
 	p.Durations.Add(durations)
 }
 
-// AddPoint counts the calls of a point, such as one of another answer with the same steps. It
+// AddPoint adds the calls of a point, for example from another result with the same steps. It
 // retains nothing of p.
 func (c *MetricsCounter) AddPoint(series int, p *tracestore.MetricPoint) {
 	sum := c.point(series, p.Start)

@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// SelectServices returns the service names that a query selects from a sorted list, which the
-// result shares. more reports whether the limit left out others.
+// SelectServices returns the service names that a query selects from a sorted list. The result is a
+// part of the list. more reports whether the limit left out others.
 func SelectServices(sorted []string, q tracestore.NameQuery) (selected []string, more bool) {
 	return selectNames(sorted, q, func(name string) string { return name })
 }

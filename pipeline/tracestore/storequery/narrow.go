@@ -9,8 +9,8 @@ import (
 )
 
 // If many candidates yield few results, the search looks for a rarer condition: each trace that
-// matches And, Descendant or Child has a span for either operand, at any time. These limits keep
-// the cost low if there is no such condition.
+// matches And, Descendant or Child has a span for each operand, at any time. These limits keep the
+// cost low if there is no such condition.
 const (
 	candidatesBeforeNarrowing = 64      // candidates that are examined first
 	maxNecessary              = 8       // necessary conditions that are tried
@@ -18,8 +18,8 @@ const (
 	maxNarrowSpans            = 1 << 17 // spans that a store examines for one condition
 )
 
-// necessaryConditions returns distinct conditions for each of which every matching trace has a
-// span. The condition that already finds the candidates is not among them.
+// necessaryConditions returns distinct conditions. Every matching trace has a span for each of
+// them. The condition that already finds the candidates is not among them.
 func necessaryConditions(set SpanSet) []tracestore.Expr {
 	covering := cover(set)
 	var out []tracestore.Expr
@@ -44,7 +44,7 @@ func appendNecessary(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
 	case Or:
 		left, right := appendNecessary(nil, s.Left), appendNecessary(nil, s.Right)
 		if len(left) > 0 && len(right) > 0 {
-			// One of the many pairs is enough. The first of each side is the condition on its
+			// One of the many pairs is enough. The first condition of each side is the one on its
 			// uppermost spans.
 			return append(dst, simplify(tracestore.Or{left[0], right[0]}))
 		}
@@ -56,9 +56,9 @@ func appendNecessary(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
 	return dst
 }
 
-// narrow examines all traces that meet the rarest necessary condition, if there are few. Then all
-// results after the position are pending, and it returns true. If the budget or the time does not
-// suffice, it returns false, and the next step examines the others.
+// narrow examines all traces that meet the rarest necessary condition, if there are few, and
+// returns true; all results after the position are then pending. If the budget or time runs out, it
+// returns false, and the next step examines the remaining traces.
 func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor) (bool, error) {
 	s.narrowTried = true
 	for _, e := range necessaryConditions(s.matcher.set) {

@@ -28,8 +28,8 @@ func (h *Hosts) Number(r *otlpdata.Resource) uint32 {
 	return n
 }
 
-// OutlineSpan returns what an outline needs of a span. It shares strings with s. It is the
-// reference for Outline of [tracestore.Reader].
+// OutlineSpan returns the fields of a span that an outline needs. It shares strings with s. It is
+// the reference implementation for Outline of [tracestore.Reader].
 func (h *Hosts) OutlineSpan(s tracestore.Span) tracestore.SummarySpan {
 	ns, reversed := s.Duration()
 	out := tracestore.SummarySpan{

@@ -37,12 +37,12 @@ func messaging(parent, child *CallSpan) bool {
 	return parent.Kind == otlpdata.KindProducer || child.Kind == otlpdata.KindConsumer
 }
 
-// MaxSameID is the number of spans that share an id with an earlier one and are considered as
-// parents of another span: the earliest ones.
+// MaxSameID is the maximum number of spans that share an id with an earlier span and are considered
+// as parents. The earliest ones are considered.
 const MaxSameID = 64
 
-// ParentFinder resolves the parents of spans by the rules of [tracestore.Edges]. The zero
-// value is ready to use. It reuses its memory. Not safe for concurrent use.
+// ParentFinder resolves the parents of spans by the rules of [tracestore.Edges]. The zero value is
+// ready to use. A ParentFinder reuses its memory and is not safe for concurrent use.
 type ParentFinder struct {
 	spans []CallSpan
 	first map[otlpdata.SpanID]int32 // 1 + index of the earliest span with an id
@@ -51,7 +51,7 @@ type ParentFinder struct {
 	sharedIDs bool
 }
 
-// Index indexes the spans of a trace, without duplicates. The spans must not be changed until the
+// Index indexes the spans of a trace, without duplicates. The spans must not be modified until the
 // last call of Each or Parent. It reports whether some spans share an id; if so, it sorts the spans
 // by start.
 func (p *ParentFinder) Index(spans []CallSpan) (sharedIDs bool) {
@@ -96,8 +96,8 @@ func (p *ParentFinder) link() (sharedIDs bool) {
 	return sharedIDs
 }
 
-// Parent returns the index of the parent of the span at an index, in the order that Index left. It
-// is negative if the parent is not among the spans.
+// Parent returns the index of a span's parent; both indexes are in the order of the spans after
+// Index. It is negative if the parent is not among the spans.
 func (p *ParentFinder) Parent(at int) int {
 	s := &p.spans[at]
 	if p.sharedIDs && s.isServer() {

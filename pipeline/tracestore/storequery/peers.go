@@ -10,10 +10,10 @@ import (
 
 const (
 	// MaxPeerName is the maximum length of the name of a peer in bytes. Longer values are not
-	// names.
+	// treated as names.
 	MaxPeerName = 256
-	// MaxPeerEdges is the maximum number of edges to peers in a Graph. Peers are named by
-	// attributes, whose values are unlimited.
+	// MaxPeerEdges is the maximum number of edges to peers in a Graph. A limit is needed because
+	// peers are named by attributes, which can have any number of values.
 	MaxPeerEdges = 10_000
 )
 
@@ -21,15 +21,15 @@ var peersOmitted = tracestore.Because(tracestore.ReasonLimit,
 	"calls to some peers are omitted because there are too many; narrow the time range")
 
 // PeerKeys returns the keys of the span attributes that name a peer, the most specific one first.
-// The keys for databases and queues are those of OpenTelemetry's semantic conventions, including
-// the one used for databases before 2025.
+// The keys for databases and queues are from OpenTelemetry's semantic conventions, including the
+// key for databases before 2025.
 func PeerKeys() [4]string {
 	return [...]string{"peer.service", "db.system.name", "db.system", "messaging.system"}
 }
 
-// PeerOf returns the name of the peer that a span calls: the first string of 1 to MaxPeerName bytes
-// among the attributes with the first of [PeerKeys], otherwise with the second, and so on. It
-// returns "" for spans on the server side, whose peers are their callers.
+// PeerOf returns the name of the peer that a span calls: the value of the first of [PeerKeys] for
+// which the span has a string of 1 to MaxPeerName bytes. It returns "" for spans on the server
+// side, whose peers are their callers.
 func PeerOf(s *otlpdata.Span) string {
 	if isServer(s.Kind) {
 		return ""
@@ -54,7 +54,7 @@ func peerOf(s *otlpdata.Span, keys []string) string {
 func IsPeerName(s string) bool { return s != "" && len(s) <= MaxPeerName }
 
 // PeerCallFinder finds calls to peers by the rules of [tracestore.Edges]. The zero value is ready
-// to use. It reuses its memory. Not safe for concurrent use.
+// to use. A PeerCallFinder reuses its memory and is not safe for concurrent use.
 type PeerCallFinder struct{ answered map[otlpdata.SpanID]struct{} }
 
 // Each calls visit with the indexes of the spans of a trace that are calls to a peer.
@@ -89,7 +89,7 @@ func isAnswered(spans []CallSpan, id otlpdata.SpanID) bool {
 	return false
 }
 
-// answers reports whether s is the counterpart of a span on the client side with an id.
+// answers reports whether s is the counterpart of a client-side span with an id.
 func (s *CallSpan) answers(id otlpdata.SpanID) bool {
 	return s.Parent == id && !id.IsZero() || s.ID == id && s.isServer()
 }

@@ -13,31 +13,31 @@ import (
 // SetAggregation selects what [AggregateSet] computes.
 type SetAggregation struct {
 	tracestore.Aggregation
-	// Traces counts the traces of which the set selects a span, instead of the selected spans. A
-	// trace is counted with the start and the duration of its summary, or with the start of the
-	// window if it begins earlier; it counts as an error if one of its spans failed. An exemplar
-	// describes a trace by its root span. Traces have no facets. They have groups by the fields of
-	// the trace and by Service, the services of its spans; Errors and Durations are those of
-	// traces.
+	// Traces counts the traces with a selected span instead of the selected spans. A trace is
+	// counted with the start and the duration of its summary, or with the start of the window if it
+	// begins earlier; it counts as an error if one of its spans failed. An exemplar describes a
+	// trace by its root span. Traces have no facets. They can be grouped by the fields of the trace
+	// and by Service, the services of their spans; Errors and Durations then describe traces.
 	Traces bool
-	// Selected further limits Facets.Selection to the spans that it selects. nil selects all.
+	// Selected restricts Facets.Selection to the spans that it selects. nil selects all.
 	Selected SpanSet
-	// Durations, if not nil, becomes the durations of what is counted in nanoseconds, in any order.
+	// Durations, if not nil, receives the durations in nanoseconds of the counted spans or traces,
+	// in any order.
 	Durations *[]uint64
 }
 
 var errTraceFacets = errors.New("traces have no facets; count spans")
 
 // AggregateSet describes the spans that set selects, that meet q.Where and that start within the
-// window of q, or their traces. It is for sets that depend on whole traces; others are decided span
-// by span, by [tracestore.Aggregator]. The answer has the meaning described there, for counts of
-// traces with traces instead of spans.
+// window of q, or their traces. It is for sets that depend on whole traces; for others, use
+// [tracestore.Aggregator], which also describes the result. If traces are counted, read "trace" for
+// "span" there.
 //
 // Budget.Spans limits the spans that the store examines, and separately the spans of the traces
-// that may match. If these are more, AggregateSet examines the traces whose newest selected span
-// lies in one of many short parts of the window; these parts are spread over the window and do not
-// depend on the content of spans. Of a trace with more than Budget.TraceSpans spans it examines
-// only a part, and the answer is not complete.
+// that may match. If there are more, AggregateSet examines the traces whose newest selected span is
+// in one of many short parts of the window. The parts are spread over the window and independent of
+// the content of spans. Of a trace with more than Budget.TraceSpans spans it examines only a part,
+// and the result is incomplete.
 func AggregateSet(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, a SetAggregation,
 ) (tracestore.Aggregate, error) {
@@ -70,7 +70,7 @@ type setAggregation struct {
 	search
 	window      window
 	inner       tracestore.Query // for the traces that may match, without its window
-	bySummaries bool             // summaries decide, and suffice
+	bySummaries bool             // summaries are sufficient
 	ofTrace     tracestore.Expr  // if bySummaries: the condition on the trace
 	want        SetAggregation
 	matcher     *setMatcher
@@ -139,11 +139,10 @@ func (s *setAggregation) answer() tracestore.Aggregate {
 // part is a part of the window by the start of spans, both ends inclusive.
 type part struct{ from, to uint64 }
 
-// visit counts the traces whose newest selected span lies in a part (or whose first one does, if
-// all spans are selected; it matters only that each trace belongs to one part). If it examines more
-// spans than the budget before that (0 sets no limit), or if time runs out, cut is true, and rest
-// is the part that remains, except for the traces in s.known, to which visit adds those that
-// it examines.
+// visit counts the traces whose newest selected span is in a part. If all spans are selected, it
+// uses the first span instead; what matters is that each trace belongs to one part. If the budget
+// of spans (0 sets no limit) or the time runs out, cut is true and rest is the part that remains.
+// visit skips the traces in s.known, and adds the examined traces to it.
 func (s *setAggregation) visit(ctx context.Context, p part, budget int) (rest part, cut bool, err error) {
 	q, want := s.inner, tracestore.WantFull
 	if s.bySummaries {
@@ -200,7 +199,7 @@ func (s *setAggregation) noteMissing(o tracestore.Outcome) {
 	}
 }
 
-// trace examines a trace that may match, and counts it if its newest selected span lies in a part.
+// trace examines a trace that may match, and counts it if its newest selected span is in a part.
 func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result) error {
 	if _, known := s.known[r.ID]; known {
 		return nil
@@ -220,8 +219,8 @@ func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result
 		return err // matched may be wrong, see tracestore.WithContext
 	}
 	if s.inner.Where == nil && r.Summary.Start >= s.window.from {
-		// The first span matches, too, so that the trace is found in the part in which it starts.
-		// It is counted there, because its newest span is not known.
+		// The first span matches as well, so the trace is found in the part in which it starts. It
+		// is counted there, because its newest span is not known.
 		if r.Summary.Start >= p.from && r.Summary.Start <= p.to {
 			return s.countTrace(r.Summary)
 		}
@@ -258,15 +257,15 @@ func (s *setAggregation) keepDuration(d uint64) error {
 	return nil
 }
 
-// spansOf returns the spans of a trace, or nil if it does not exist anymore. Damage is recorded.
+// spansOf returns the spans of a trace, or nil if the trace no longer exists. Damage is recorded.
 func (s *setAggregation) spansOf(ctx context.Context, ref tracestore.TraceRef) (*otlpdata.Batch, error) {
 	r := tracestore.Result{ID: ref.ID}
 	_, err := s.read(ctx, &r, ref)
 	return r.Spans, err
 }
 
-// examine evaluates the set on the spans of a trace, and counts it if its newest selected span lies
-// in a part.
+// examine evaluates the set on the spans of a trace, and counts the trace if its newest selected
+// span is in a part.
 func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceID, spans *otlpdata.Batch) error {
 	n := spans.Len()
 	s.examined += n
@@ -294,7 +293,7 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 		}
 	}
 	return s.matcher.each(func(sp tracestore.Span, at int) error {
-		sp.Trace = nil // what is counted has no fields of the trace
+		sp.Trace = nil // counted spans have no fields of the trace
 		if s.matcher.selected[at] && s.window.has(sp.Start) {
 			s.counter.count(sp, s.chosen == nil || s.chosen.selected[at])
 			duration, _ := sp.Duration()
@@ -304,18 +303,18 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 	})
 }
 
-// WindowSummarizer is implemented by stores that summarize all traces in a time range faster than
-// they find them.
+// WindowSummarizer is implemented by stores that can summarize all traces in a time range faster
+// than with Find.
 type WindowSummarizer interface {
 	// EachInWindow calls take once for each trace with a span that starts within the window of a
 	// query and meets its condition, in any order. The summaries have no Services and no number of
 	// Orphans. The budget of the query does not apply. If done is false without an error, the store
-	// cannot do it for this query, and take was not called. missing says what could not be read.
+	// does not support this query, and take was not called. missing says what could not be read.
 	EachInWindow(ctx context.Context, q tracestore.Query, take func(*tracestore.Summary) error) (
 		done bool, missing tracestore.Reasons, err error)
 }
 
-// countSummaries counts all traces if the store summarizes them.
+// countSummaries counts all traces if the store can summarize them.
 func (s *setAggregation) countSummaries(ctx context.Context) (done bool, err error) {
 	store, ok := tracestore.As[WindowSummarizer](ctx, s.query.Tenant, s.reader)
 	ofServices := slices.ContainsFunc(s.want.Groups.By, func(f tracestore.Field) bool { return f.Place == tracestore.Service })

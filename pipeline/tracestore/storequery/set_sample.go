@@ -9,16 +9,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Parts of the window that are examined if the budget does not suffice for all traces.
+// Constants for sampling: if the budget does not suffice for all traces, only parts of the window
+// are examined.
 const (
-	// sampledParts is about the number of parts for which the budget suffices. More of them
-	// describe the window better; fewer take less time for spans that are decoded, but are not
-	// needed.
+	// sampledParts is the approximate number of parts for which the budget suffices. More parts
+	// describe the window better; with fewer parts, fewer spans are decoded unnecessarily.
 	sampledParts = 128
 	minParts     = 256
 	maxParts     = 1 << 20
-	// firstShare is the part of the budget, 1/firstShare, after which it is decided whether the
-	// rest suffices.
+	// After 1/firstShare of the budget, the search decides whether the rest suffices.
 	firstShare = 8
 )
 
@@ -61,7 +60,7 @@ func (s *setAggregation) run(ctx context.Context) error {
 	return s.countSample(ctx, expected)
 }
 
-// countRare counts all matching traces if one of the conditions that they meet is rare; see narrow.
+// countRare counts all matching traces if one of their necessary conditions is rare; see narrow.
 func (s *setAggregation) countRare(ctx context.Context) (done bool, err error) {
 	if _, one := s.matcher.set.(Select); one {
 		return false, nil
@@ -104,7 +103,7 @@ func (s *setAggregation) countSample(ctx context.Context, expected float64) erro
 	spent := s.spent()
 	s.sampling, s.share = true, math.Ldexp(1, -level)
 	if s.bySummaries {
-		s.inner.OfTrace = nil // stores prepare to test it, which would take longer than reading the traces of a part
+		s.inner.OfTrace = nil // the store's preparation for it would take longer than reading the traces of a part
 	}
 	for i := range uint64(1) << level {
 		used := s.spent() - spent
@@ -147,10 +146,10 @@ func partAt(w window, i uint64, level int) part {
 	return p
 }
 
-// scramble returns a permutation of the numbers below 1<<level. The first numbers of the sequence
-// scramble(0), scramble(1), ... are spread over the range: of the first 1<<k, each of the 1<<k
-// equal parts of the range has one, at a pseudorandom position, so that spans at regular intervals
-// are sampled evenly.
+// scramble returns a permutation of the numbers below 1<<level. The sequence scramble(0),
+// scramble(1), ... is spread evenly over the range: its first 1<<k numbers have one number in each
+// of 1<<k equal parts of the range, at a pseudorandom position. So spans at regular intervals are
+// sampled evenly, too.
 func scramble(i uint64, level int) (out uint64) {
 	for bit := range level {
 		const golden = 0x9e3779b97f4a7c15
@@ -171,11 +170,10 @@ func (p *partSpread) add(spans uint64) {
 	p.squares += n * n
 }
 
-// fewParts is the number of parts below which their differences say little about other parts.
+// With fewer than fewParts parts, their differences say little about other parts.
 const fewParts = 8
 
-// relativeError returns the relative standard error of the number of spans divided by the share, at
-// most 1.
+// relativeError returns the relative standard error of the number of spans / share, at most 1.
 func (p *partSpread) relativeError(share float64) float64 {
 	switch {
 	case share >= 1:

@@ -106,9 +106,9 @@ func weaken(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, true,
 // holds.
 func weakenToTrace(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, false, true)) }
 
-// assume replaces by constants the conditions on the trace if ofTrace is true, otherwise those on
-// the span. If hold is true, the result holds for each span for which e may hold; otherwise it
-// fails for each span for which e may fail.
+// assume replaces conditions by constants: conditions on the trace if ofTrace is true, otherwise
+// conditions on the span. If hold is true, the result holds for each span for which e may hold;
+// otherwise it fails for each span for which e may fail.
 func assume(e tracestore.Expr, ofTrace, hold bool) tracestore.Expr {
 	switch e := e.(type) {
 	case tracestore.And:
@@ -227,7 +227,7 @@ func cover(set SpanSet) tracestore.Expr {
 	return nil
 }
 
-// coverTrace returns a condition on the trace that holds for every trace of which a set may select
+// coverTrace returns a condition on the trace that holds for every trace in which a set may select
 // a span.
 func coverTrace(set SpanSet) tracestore.Expr {
 	switch s := set.(type) {

@@ -24,13 +24,13 @@ type And struct{ Left, Right SpanSet }
 // Or selects the spans of both sides.
 type Or struct{ Left, Right SpanSet }
 
-// Descendant selects those of Spans that have one of Ancestors as an ancestor. Parents are resolved
-// as in [tracestore.Edges]. Spans with the same id and start are ordered by service, kind,
-// parent, duration, and content, so that the result does not depend on the store. A span is never
-// its own ancestor, also if the parent ids form a cycle.
+// Descendant selects the spans of Spans that have an ancestor in Ancestors. Parents are resolved as
+// in [tracestore.Edges]. Spans with the same id and start are ordered by service, kind, parent,
+// duration, and content, so that the result does not depend on the store. A span is never its own
+// ancestor, even if the parent ids form a cycle.
 type Descendant struct{ Ancestors, Spans SpanSet }
 
-// Child selects those of Spans that have one of Parents as their parent, which is resolved as for
+// Child selects the spans of Spans whose parent is in Parents. Parents are resolved as for
 // [Descendant].
 type Child struct{ Parents, Spans SpanSet }
 
@@ -58,8 +58,8 @@ func withContext(ctx context.Context, set SpanSet) SpanSet {
 }
 
 // Evaluate reports for each span of a whole trace, without duplicates, whether a set selects it. It
-// is the reference implementation: every search finds exactly the traces of which it selects a
-// span. It ignores the Trace fields of the spans.
+// is the reference implementation: every search finds exactly the traces in which Evaluate selects
+// a span. It ignores the Trace fields of the spans.
 func Evaluate(set SpanSet, trace []tracestore.Span) []bool {
 	if len(trace) == 0 {
 		return nil
@@ -82,8 +82,8 @@ func Evaluate(set SpanSet, trace []tracestore.Span) []bool {
 // VisitSelected calls visit for each span of a trace that a set selects. With ofTrace, Span.Trace
 // and Span.Children are set, which takes more than one pass over the spans. batches must contain
 // all spans of the trace and no others; duplicates are visited once. A span is valid only during
-// the call. An error of visit ends the walk and is returned. Any other error is that of ctx, or
-// means that a batch cannot be read.
+// the call. An error of visit ends the walk and is returned. Any other error is the error of ctx,
+// or means that a batch cannot be read.
 func VisitSelected(
 	ctx context.Context, set SpanSet, id otlpdata.TraceID, ofTrace bool, visit func(tracestore.Span) error, batches ...*otlpdata.Batch,
 ) error {

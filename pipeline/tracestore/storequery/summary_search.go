@@ -67,7 +67,7 @@ func (s *summarySearch) filter(ctx context.Context) error {
 	return nil
 }
 
-// emitTrace emits a result with what the caller wants of it, unless the trace was deleted
+// emitTrace emits a result with the parts that the caller wants, unless the trace was deleted
 // meanwhile.
 func (s *summarySearch) emitTrace(ctx context.Context, r tracestore.Result) error {
 	if s.want != tracestore.WantSummaries {

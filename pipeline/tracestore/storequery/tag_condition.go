@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TagCondition returns the condition that a tag has in searches of existing clients. Some keys are
+// TagCondition returns the condition for a tag in searches of existing clients. Some keys are
 // properties of the span. All others are attributes of any scope. The names that Jaeger's model
 // gives to properties, such as otel.status_code, match the property as well as an attribute.
 func TagCondition(key, value string) tracestore.Expr {
@@ -37,8 +37,8 @@ func TagCondition(key, value string) tracestore.Expr {
 	return anywhere
 }
 
-// errorCondition treats `true` and `false` as the question whether the span failed. Any other value
-// is the value of an attribute.
+// errorCondition treats the values `true` and `false` as conditions on whether the span failed. Any
+// other value is compared with an attribute.
 func errorCondition(value string, anywhere tracestore.Expr) tracestore.Expr {
 	failed := textIs(tracestore.Status, "", "error")
 	switch value {
@@ -50,7 +50,8 @@ func errorCondition(value string, anywhere tracestore.Expr) tracestore.Expr {
 	return anywhere
 }
 
-// tagValue converts the value of a property as clients write it to the one in conditions.
+// tagValue converts the value of a property from the form that clients use to the form in
+// conditions.
 func tagValue(p tracestore.Place, value string) string {
 	info := p.Info()
 	if info.Type != tracestore.WordField {

@@ -10,7 +10,7 @@ import (
 )
 
 // WholeTraces implements the methods of [tracestore.Reader] for parts of a trace by reading the
-// whole trace, for stores that have nothing better. It knows no sizes and no versions of traces.
+// whole trace, for stores that have no faster way. It does not know sizes and versions of traces.
 type WholeTraces struct{ Of tracestore.Reader }
 
 // SelectSpans implements tracestore.Reader. It returns all spans of the trace.

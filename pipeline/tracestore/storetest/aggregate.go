@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// aggregator returns the store as an Aggregator, if it is one.
+// aggregator returns the store as an Aggregator, if it implements it.
 func (s *suite) aggregator() tracestore.Aggregator {
 	a, ok := optional[tracestore.Aggregator](s, s.store)
 	if !ok {
@@ -54,8 +54,8 @@ func checkAggregates(s *suite) {
 	s.checkAllAggregates(store, 5)
 }
 
-// checkAllCounted compares all values and groups, which are requested to add up the answers of
-// several stores.
+// checkAllCounted compares all values and groups, as requested to add up the results of several
+// stores.
 func (s *suite) checkAllCounted(store tracestore.Aggregator) {
 	s.Helper()
 	fields := []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "unique"}, {Place: tracestore.AnyAttribute, Key: "number"}}
@@ -94,8 +94,8 @@ func sortCounted(a *tracestore.Aggregate) {
 	}
 }
 
-// diverseRequest returns spans that differ in everything that is counted: values of all types and
-// places, long values, and several values of one key.
+// diverseRequest returns spans that differ in all counted fields: values of all types and places,
+// long values, and several values of one key.
 func (s *suite) diverseRequest() *request {
 	r := newRequest("shop")
 	resource := r.traces.ResourceSpans().At(0).Resource().Attributes()
@@ -140,8 +140,8 @@ func (s *suite) diverseRequest() *request {
 // aggregateStages is the number of stages that together compare all combinations.
 const aggregateStages = 3
 
-// checkAllAggregates compares many combinations of windows, conditions and aggregations: in each
-// stage a different part of them, and all of them in aggregateStages consecutive stages.
+// checkAllAggregates compares many combinations of windows, conditions and aggregations. Each stage
+// compares a different part of them; aggregateStages consecutive stages compare all.
 func (s *suite) checkAllAggregates(store tracestore.Aggregator, stage int) {
 	s.Helper()
 	eq := func(p tracestore.Place, key, text string) tracestore.Cond {

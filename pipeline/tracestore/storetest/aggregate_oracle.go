@@ -48,7 +48,8 @@ func (o *oracle) matching(q tracestore.Query) map[tracestore.Exemplar]struct{} {
 	return out
 }
 
-// checkAggregateOf compares an aggregate with that of the spans sent, and returns it.
+// checkAggregateOf compares an aggregate of the store with the aggregate of the spans sent, and
+// returns it.
 func (s *suite) checkAggregateOf(store tracestore.Aggregator, q tracestore.Query, a tracestore.Aggregation) tracestore.Aggregate {
 	s.Helper()
 	got, err := store.Aggregate(s.ctx, q, a)

@@ -32,8 +32,8 @@ func (o *oracle) baselines(tenant string, from, to uint64) map[tracestore.Operat
 	return all
 }
 
-// checkBaselinesOf compares the durations of all operations, except some if g is not nil, with
-// those of the spans sent.
+// checkBaselinesOf compares the durations of all operations, except some if g is not nil, with the
+// durations of the spans sent.
 func (s *suite) checkBaselinesOf(g *generator, b tracestore.Metrics, tenant string, from, to time.Time) {
 	s.Helper()
 	q := tracestore.BaselineQuery{From: from, To: to}

@@ -12,7 +12,7 @@ import (
 
 // canonical returns all content of a span, with its resource and scope, as one line. The lines of
 // two spans are equal if and only if their content is. The encoding does not matter: a store may
-// encode spans again, but must not change or lose content.
+// reencode spans, but must not change or lose content.
 func canonical(s tracestore.Span) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource{%d %q", s.Resource.DroppedAttributes, s.Resource.SchemaURL)

@@ -33,7 +33,7 @@ func (o *oracle) delete(tenant string, d *tracestore.Deletion) (spans, sent int)
 	return spans, sent
 }
 
-// deleter returns the store as a Deleter, if it is one.
+// deleter returns the store as a Deleter, if it implements it.
 func (s *suite) deleter() tracestore.Deleter {
 	d, ok := optional[tracestore.Deleter](s, s.store)
 	if !ok {
@@ -115,7 +115,7 @@ func checkDelete(s *suite) {
 	s.delete("other", tracestore.Deletion{To: at(firstMinute)})
 	s.delete("unknown", tracestore.Deletion{To: at(firstMinute)})
 	s.checkStored(true, tenantNames...)
-	s.sendShop("") // deleted spans that are sent again are visible again
+	s.sendShop("") // resent spans are visible again
 	s.checkStored(true, tenantNames...)
 	if s.listsAttributes() {
 		s.delete("", tracestore.Deletion{Service: "db", To: at(firstMinute + 2*minute)})

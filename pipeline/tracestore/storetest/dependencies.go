@@ -26,7 +26,7 @@ const (
 )
 
 // calls counts the calls by their definition: lower counts each span once, and upper counts it once
-// for each request with it.
+// for each request that contains it.
 func (o *oracle) calls(tenant string, from, to time.Time) (lower, upper []tracestore.Edge) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok {
@@ -164,7 +164,7 @@ func edgesDiffer(got, lower, upper []tracestore.Edge) bool {
 	return false
 }
 
-// edgeBetween returns the edge of a list between the same services as e, or an edge without calls.
+// edgeBetween returns the edge in a list with the same services as e, or an edge without calls.
 func edgeBetween(list []tracestore.Edge, e *tracestore.Edge) tracestore.Edge {
 	for i := range list {
 		if compareEdges(&list[i], e) == 0 {
@@ -174,7 +174,7 @@ func edgeBetween(list []tracestore.Edge, e *tracestore.Edge) tracestore.Edge {
 	return tracestore.Edge{}
 }
 
-// compareEdges orders edges as those of a Graph are.
+// compareEdges orders edges as in a Graph.
 func compareEdges(a, b *tracestore.Edge) int {
 	messaging := 0
 	switch {
@@ -330,7 +330,7 @@ func (c *callGenerator) peer(g *generator, s ptrace.Span) {
 	}
 }
 
-// instant returns a time within the minutes of random calls, often near the end of a minute.
+// instant returns a time within the minutes of the random calls, often near the end of a minute.
 func (g *generator) instant() uint64 {
 	if g.IntN(3) == 0 {
 		return firstMinute + g.Uint64N(callMinutes*minute)

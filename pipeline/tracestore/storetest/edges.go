@@ -74,8 +74,8 @@ func (s *suite) checkEdges(d tracestore.Edges, tenant string, q tracestore.EdgeQ
 	}
 }
 
-// callEdgesDiffer returns how edges are not between lower and upper. upper has all edges of lower.
-// A store may not know the type of a connection.
+// callEdgesDiffer describes how edges are not between lower and upper. upper has all edges of
+// lower. A store may not know the type of a connection.
 func callEdgesDiffer(got, lower, upper []tracestore.CallEdge) string {
 	for i := range got {
 		e := &got[i]
@@ -109,7 +109,7 @@ func callEdgesDiffer(got, lower, upper []tracestore.CallEdge) string {
 	return ""
 }
 
-// bucketsBetween reports whether each bucket of g is between those of l and m.
+// bucketsBetween reports whether each bucket of g is between the same buckets of l and m.
 func bucketsBetween(l, g, m *tracestore.CallEdge) bool {
 	counts := func(e *tracestore.CallEdge) (all [tracestore.Buckets]uint64) {
 		first, list := e.Durations.Counts()

@@ -38,7 +38,7 @@ func checkFoundSpans(s *suite) {
 	}
 }
 
-// checkFound compares the ids of the spans that a store finds with those of the spans that match.
+// checkFound compares the ids of the spans that a store finds with the ids of the matching spans.
 func (s *suite) checkFound(tenant string, id otlpdata.TraceID, spans []tracestore.Span, c tracestore.SpanCondition) {
 	s.Helper()
 	var want []string

@@ -113,7 +113,7 @@ func (g *generator) groupQuery() tracestore.GroupQuery {
 }
 
 // traceGroups is like groupQuery, for whole traces. Groups of traces by the services of their spans
-// are not those of a span.
+// are not groups of a span.
 func (g *generator) traceGroups() tracestore.GroupQuery {
 	q := g.groupQuery()
 	q.By = []tracestore.Field{{Place: tracestore.RootService}, {Place: tracestore.RootName}}[:1+g.IntN(2)]

@@ -17,8 +17,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// quantileError is the maximum error of a quantile, which must not be too high: that of
-// tracestore.Histogram with a margin for floating-point rounding.
+// quantileError is the maximum error of a quantile: the error of tracestore.Histogram with a margin
+// for floating-point rounding. Quantiles must not be too high.
 const quantileError = 0.0215
 
 // pointKey identifies a point of an answer.
@@ -27,8 +27,8 @@ type pointKey struct {
 	start              uint64
 }
 
-// expectedPoint holds the calls of a point: calls and errors count each span once, and maxCalls and
-// maxErrors once for each request with it.
+// expectedPoint holds the calls of a point: calls and errors count each span once, maxCalls and
+// maxErrors once for each request that contains it.
 type expectedPoint struct {
 	calls, errors, maxCalls, maxErrors uint64
 	durations                          []adjustedDuration // one for each span
@@ -172,7 +172,7 @@ func (p *expectedPoint) duration(rank uint64) uint64 {
 }
 
 // tracestates returns tracestates of spans: without a threshold, with various thresholds, with
-// those of other vendors, and with invalid and implausible thresholds.
+// thresholds of other vendors, and with invalid and implausible thresholds.
 func tracestates() []string {
 	const rv = ";rv:ffffffffffffff" // the maximum random value, which is above all thresholds
 	return []string{"", "ot=th:0", "ot=th:8" + rv, "ot=th:e666" + rv, "ot=th:b333" + rv,

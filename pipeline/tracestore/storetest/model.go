@@ -11,7 +11,7 @@ import (
 
 // Model is a model of a store for tests that go beyond the suite, such as crashing a store or
 // expiring spans. It writes random spans, records them, and compares the results of random queries
-// with its own. Its behavior depends only on the seed. Not safe for concurrent use.
+// with its own. Its behavior depends only on the seed. A Model is not safe for concurrent use.
 //
 //	m := storetest.NewModel(t, seed)
 //	m.Write(store)         // then flush, crash, reopen, ...
@@ -30,7 +30,7 @@ func NewModel(tb testing.TB, seed uint64) *Model {
 	return &Model{suite: newSuite(tb, nil), g: generator{rand.New(rand.NewPCG(seed, 0))}}
 }
 
-// deleterOf returns a store as a tracestore.Deleter, which it must support.
+// deleterOf returns a store as a tracestore.Deleter; the store must support it.
 func (m *Model) deleterOf(store Subject) tracestore.Deleter {
 	d, ok := optional[tracestore.Deleter](m.suite, store)
 	if !ok {
@@ -39,14 +39,14 @@ func (m *Model) deleterOf(store Subject) tracestore.Deleter {
 	return d
 }
 
-// Rand returns the random source of the model, for further decisions of the test.
+// Rand returns the model's source of randomness, for other random choices of the test.
 func (m *Model) Rand() *rand.Rand { return m.g.Rand }
 
 // Written returns the number of recorded requests.
 func (m *Model) Written() int { return len(m.written) }
 
 // Next returns a random request. One in three is joined with an earlier request, whose spans are
-// thus sent again.
+// thus resent.
 func (m *Model) Next() *otlpdata.Batch {
 	m.Helper()
 	var b *otlpdata.Batch
@@ -107,7 +107,7 @@ func (m *Model) Replay(s Subject) {
 	})
 }
 
-// Check runs one random query on all stores and compares the results with those of the model.
+// Check runs one random query on all stores and compares the results with the model.
 func (m *Model) Check(stores ...Subject) {
 	m.Helper()
 	seed := m.g.Uint64()
@@ -156,7 +156,7 @@ func (m *Model) checkRandomTrace(g *generator) {
 	}
 }
 
-// CheckAll compares all catalogs, traces, calls and metrics of all stores with those of the model.
+// CheckAll compares all catalogs, traces, calls and metrics of all stores with the model.
 func (m *Model) CheckAll(stores ...Subject) {
 	m.Helper()
 	for _, s := range stores {

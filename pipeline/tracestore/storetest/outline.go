@@ -87,8 +87,8 @@ func (s *suite) checkOutline(tenant string, id otlpdata.TraceID, spans []tracest
 	}
 }
 
-// describeOutline returns the sorted descriptions of spans. It describes a host by the first of the
-// descriptions of its spans, because each store numbers hosts differently.
+// describeOutline returns the sorted descriptions of spans. It identifies a host by the first
+// description of its spans, because each store numbers hosts differently.
 func describeOutline(spans []tracestore.SummarySpan) []string {
 	out, hosts := make([]string, len(spans)), make(map[uint32]string)
 	for i, sp := range spans {

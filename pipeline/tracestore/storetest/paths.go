@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// profiler returns the store as a PathProfiler, if it is one.
+// profiler returns the store as a PathProfiler, if it implements it.
 func (s *suite) profiler() tracestore.PathProfiler {
 	p, ok := optional[tracestore.PathProfiler](s, s.store)
 	if !ok {
@@ -66,8 +66,8 @@ func checkPathProfiles(s *suite) {
 	}
 }
 
-// checkout returns a trace that begins at a minute: a web server that calls a database, which
-// sometimes is slow and fails once before.
+// checkout returns a trace that begins at a minute: a web server that calls a database, which is
+// sometimes slow and then fails once first.
 func checkout(n uint64, slow bool) *request {
 	begin, id := base+n*minute, 10*n+1
 	r := newRequest("web")
@@ -135,7 +135,8 @@ func checkRandomPathProfiles(s *suite) {
 	}
 }
 
-// checkPathProfile compares a path profile with that of the spans sent, and returns it.
+// checkPathProfile compares a path profile of the store with the profile of the spans sent, and
+// returns it.
 func (s *suite) checkPathProfile(store tracestore.PathProfiler, q tracestore.Query, sel tracestore.Selection) tracestore.PathProfile {
 	s.Helper()
 	got, err := store.ProfilePaths(s.ctx, q, sel, tracestore.PathOptions{})
@@ -153,8 +154,8 @@ func describeSelection(sel tracestore.Selection) string {
 	return describe(tracestore.Query{From: sel.From, To: sel.To, Where: sel.Where})
 }
 
-// describeProfile returns a profile as text, without what the oracle does not know. Squares are
-// rounded, because their sum depends on the order of the traces.
+// describeProfile returns a profile as text, without the fields that the oracle does not know.
+// Squares are rounded, because their sum depends on the order of the traces.
 func describeProfile(p *tracestore.PathProfile) string {
 	round := func(squares *float64) { *squares = math.Round(math.Sqrt(*squares) * 1e3) }
 	counts := func(c tracestore.PathCounts) tracestore.PathCounts {
@@ -214,8 +215,8 @@ func (o *oracle) profile(q tracestore.Query, sel tracestore.Selection) tracestor
 	return counter.Answer()
 }
 
-// checkSampledPaths sends more traces than are examined. The sample must be spread over the window,
-// have traces of the right set only, and its share must be about right.
+// checkSampledPaths sends more traces than are examined. The sample must be spread over the window
+// and contain only traces of the right set, and its share must be about right.
 func checkSampledPaths(s *suite) {
 	store := s.profiler()
 	const traces, hours, want = 3000, 4, 300

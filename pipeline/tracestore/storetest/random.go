@@ -30,7 +30,7 @@ func checkRandom(s *suite) {
 				if err != nil {
 					s.Fatalf("Concat: %v", err)
 				}
-				b = joined // sends the spans of last again
+				b = joined // resends the spans of last
 			}
 			s.consume(b)
 			last = b

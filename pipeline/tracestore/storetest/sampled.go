@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// checkSampled checks that a sampling threshold in a tracestate changes no count but those of
+// checkSampled checks that a sampling threshold in a tracestate changes only the counts of
 // tracestore.Metrics: two tenants with the same spans, with and without thresholds, get the same
 // heatmaps, facets and calls.
 func checkSampled(s *suite) {

@@ -46,7 +46,7 @@ func checkSelectedSpans(s *suite) {
 	}
 }
 
-// checkSelection compares the selected spans with those of the whole trace.
+// checkSelection compares the selected spans with the spans of the whole trace.
 func (s *suite) checkSelection(tenant string, id otlpdata.TraceID, ids []otlpdata.SpanID) {
 	s.Helper()
 	set := make(map[otlpdata.SpanID]struct{})

@@ -54,7 +54,7 @@ func setAggregate(traces []fullTrace, q tracestore.Query, set storequery.SpanSet
 	return counter.Answer(1), exemplars
 }
 
-// asSpan returns a span with what is counted of a trace.
+// asSpan returns a span that has the counted properties of a trace.
 func asSpan(sum *tracestore.Summary, from, to uint64) tracestore.Span {
 	s := otlpdata.Span{TraceID: sum.ID, SpanID: sum.Root, Name: sum.RootName, Start: min(max(sum.Start, from), to)}
 	s.End = s.Start + sum.End - sum.Start
@@ -77,7 +77,7 @@ func (s *suite) checkSetAggregate(budget int, q tracestore.Query, traces []fullT
 			s.Fatalf("AggregateSet(%s): %v", what, err)
 		}
 		complete := got
-		// The parts of so short a window can have more spans than the budget.
+		// The parts of such a short window can have more spans than the budget.
 		if q.Budget.Spans > 0 && got.Share < 1 {
 			complete.Reasons = got.Without(tracestore.ReasonBudget)
 		}

@@ -26,7 +26,7 @@ func (s *suite) findSet(q tracestore.Query, set storequery.SpanSet, want tracest
 	return s.results(describeSet(q, set), res, err)
 }
 
-// checkSet compares the results of a query with a span set with those expected for traces.
+// checkSet compares the results of a query with a span set with the expected results for traces.
 func (s *suite) checkSet(traces []fullTrace, q tracestore.Query, set storequery.SpanSet, want tracestore.Want) []tracestore.Result {
 	s.Helper()
 	got, outcome := s.findSet(q, set, want)

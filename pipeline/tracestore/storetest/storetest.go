@@ -28,8 +28,8 @@ type Subject interface {
 	tracestore.Catalog
 }
 
-// Several is implemented by a Subject that divides samples among several stores. Each estimates
-// numbers from its own small part of a sample, so that estimates may differ more from the truth.
+// Several is implemented by a Subject that divides samples among several stores. Each store
+// estimates numbers from its own small part of a sample, so larger errors are allowed.
 type Several interface {
 	Stores() int
 }
@@ -42,9 +42,9 @@ func Store(t *testing.T, open func(tb testing.TB) Subject) {
 	}
 }
 
-// Variant runs the suite for a further configuration of a store with which Store runs already: only
-// the named checks, whose outcome may differ, and with the race detector only those of them that
-// are concurrent. In `make soak` it runs the whole suite.
+// Variant runs parts of the suite for another configuration of a store that Store already tests:
+// only the named checks, whose outcome may differ, and with the race detector only the concurrent
+// ones among them. In `make soak` it runs the whole suite.
 func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string) {
 	if soak.Soaking() {
 		Store(t, open)
@@ -59,7 +59,7 @@ func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string
 // concurrent are the checks that write and read, or cancel, at the same time.
 var concurrent = []string{"cancelled queries", "early stop and writes while reading", "concurrent writers and readers"}
 
-// Checks runs the named checks of the suite, for stores with which the whole suite takes long.
+// Checks runs the named checks of the suite, for stores for which the whole suite takes too long.
 func Checks(t *testing.T, open func(tb testing.TB) Subject, names ...string) {
 	left := slices.Clone(names)
 	for _, c := range checks() {
@@ -73,9 +73,9 @@ func Checks(t *testing.T, open func(tb testing.TB) Subject, names ...string) {
 	}
 }
 
-// LossyStore runs the suite on a store that does not preserve all of OTLP. convert returns what the
-// store preserves of a request; this is what the suite sends and expects back. The checks named in
-// skip, which depend on what is lost, do not run.
+// LossyStore runs the suite on a store that does not preserve all of OTLP. convert returns the
+// request without the content that the store does not preserve; the suite sends this request and
+// expects it back. The checks named in skip, which depend on what is lost, do not run.
 func LossyStore(
 	t *testing.T, open func(tb testing.TB) Subject, convert func(testing.TB, *otlpdata.Batch) *otlpdata.Batch, skip ...string,
 ) {

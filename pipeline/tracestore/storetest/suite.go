@@ -112,8 +112,8 @@ func encodeRequest(tb testing.TB, tenant string, td ptrace.Traces) *otlpdata.Bat
 	return b
 }
 
-// maybeResend sometimes sends one of the given requests again, as a client does that did not
-// receive the response.
+// maybeResend sometimes resends one of the given requests, like a client that did not receive the
+// response.
 func (s *suite) maybeResend(g *generator, sent []*otlpdata.Batch) {
 	if len(sent) > 0 && g.IntN(4) == 0 {
 		again := sent[g.IntN(len(sent))]
@@ -238,7 +238,7 @@ func (s *suite) results(query string, res *tracestore.Results, err error) ([]tra
 	return out, o
 }
 
-// checkFind compares the results of a query with those of the oracle and returns them.
+// checkFind compares the results of a query with the oracle and returns them.
 func (s *suite) checkFind(q tracestore.Query, want tracestore.Want) []tracestore.Result {
 	s.Helper()
 	got, outcome := s.find(q, want)
@@ -284,7 +284,7 @@ func (s *suite) checkResult(tenant string, r tracestore.Result, want tracestore.
 	}
 }
 
-// comparePages runs a query in pages and compares all results with those of the oracle.
+// comparePages runs a query in pages and compares all results with the oracle.
 func (s *suite) comparePages(q tracestore.Query, size int) {
 	s.Helper()
 	s.comparePagesOf(q, size, s.sent.find(q), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {

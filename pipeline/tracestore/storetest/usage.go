@@ -6,7 +6,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// checkUsage checks that a store tells what it holds for all tenants together.
+// checkUsage checks that a store reports what it holds for all tenants together.
 func checkUsage(s *suite) {
 	store, ok := optional[tracestore.UsageReporter](s, s.store)
 	if !ok {

@@ -10,7 +10,7 @@ func CheckEndpoint(e pipeline.Endpoint) error {
 	return nil
 }
 
-// CheckRange returns an error if the value of key is not between lowest and highest, both included.
+// CheckRange returns an error if the value of key is not between lowest and highest, inclusive.
 func CheckRange(key string, v, lowest, highest int64) error {
 	if v < lowest || v > highest {
 		return pipeline.BadKey(key, "must be from %d to %d, not %d", lowest, highest, v)

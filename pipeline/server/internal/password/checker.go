@@ -18,7 +18,7 @@ var (
 )
 
 // DelayedError is the error of a check that was refused without a comparison. The request may be
-// repeated after the delay.
+// retried after the delay.
 type DelayedError struct {
 	Failures bool // the client has sent too many wrong passwords; false: too many checks wait
 	After    time.Duration
@@ -81,12 +81,12 @@ func New(cfg Config, now func() time.Time, reg prometheus.Registerer) (*Checker,
 	return c, c.register(reg)
 }
 
-// Stop ends all calls of Check. It does not wait for comparisons that run.
+// Stop ends all calls of Check. It does not wait for running comparisons.
 func (c *Checker) Stop() { c.stop.Do(func() { close(c.stopped) }) }
 
-// Check compares the password of a user whose password is not [Users.Proven], for a client, see
-// Client in package server. It returns nil if the password is correct, ErrWrong, a [*DelayedError],
-// ErrStopping, or the error of ctx. It returns early if ctx ends.
+// Check compares the password of a user for a client, see Client in package server. It is for
+// passwords that are not [Users.Proven]. It returns nil if the password is correct, ErrWrong, a
+// [*DelayedError], ErrStopping, or the error of ctx. It returns early if ctx ends.
 func (c *Checker) Check(ctx context.Context, users *Users, client, name string, password []byte) error {
 	key := checkKey{users, client, name, sha256.Sum256(password)}
 	k, err := c.join(key, password)

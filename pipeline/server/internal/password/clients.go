@@ -28,9 +28,9 @@ func newClients(cfg *Config) *clients {
 	return &clients{config: cfg, byKey: map[string]*list.Element{}}
 }
 
-// beginAttempt counts a comparison of the client, for which the caller must call end. If the client
-// must wait first, it returns the delay instead; busy means that other comparisons of the client
-// must end first.
+// beginAttempt counts a comparison of the client; the caller must call end after it. If the client
+// must wait first, beginAttempt returns the delay instead; busy means that other comparisons of the
+// client must end first.
 func (cs *clients) beginAttempt(key string, now time.Time) (c *client, delay time.Duration, busy bool) {
 	e, ok := cs.byKey[key]
 	if !ok {

@@ -20,13 +20,13 @@ type Users struct {
 type user struct {
 	hash   []byte
 	cost   int
-	proven atomic.Pointer[digest] // of the password that matched the hash, or nil
+	proven atomic.Pointer[digest] // digest of the password that matched the hash, or nil
 }
 
-// digest is the hash of a password under which it is remembered.
+// digest is the hash by which a proven password is remembered.
 type digest [sha256.Size]byte
 
-// noPassword is compared with if no password of a user is known. No password has this digest.
+// noPassword stands for the password of a user who has no proven one. No password has this digest.
 var noPassword digest
 
 // Parse reads users from the content of an htpasswd file: one NAME:HASH per line, with bcrypt
@@ -59,8 +59,8 @@ func Parse(file string, content []byte, maxCost int, previous *Users) (*Users, e
 	return u, nil
 }
 
-// bcryptCost returns the cost of a bcrypt hash. A hash that bcrypt could not compare with is not
-// valid: its user would be refused without any work, which reveals that the user exists.
+// bcryptCost returns the cost of a bcrypt hash. A hash that bcrypt cannot compare is invalid:
+// requests of its user would be refused without any work, which would reveal that the user exists.
 func bcryptCost(hash []byte) (cost int, valid bool) {
 	const alphabet = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	cost, err := bcrypt.Cost(hash)
@@ -82,7 +82,7 @@ func (u *Users) entry(name string, hash []byte, cost int) *user {
 // Len returns the number of users.
 func (u *Users) Len() int { return len(u.byName) }
 
-// Proven reports whether the password of the user was compared before and is correct. It is fast
+// Proven reports whether the password is correct, as proven by an earlier comparison. It is fast
 // and takes the same time for all users.
 func (u *Users) Proven(name string, password []byte) bool {
 	sum, want := digest(sha256.Sum256(password)), &noPassword
@@ -117,5 +117,5 @@ func (u *Users) match(name string, password []byte, compare func(hash, password 
 const mismatchHash = "N9qo8uLOickgx2ZMRZoMye" + "......................xxxxxxxxx"
 
 // hashOfNone returns a bcrypt hash with the given cost that matches no password. Comparing with it
-// takes as long as with any other one.
+// takes as long as with any other hash.
 func hashOfNone(cost int) []byte { return fmt.Appendf(nil, "$2a$%02d$%s", cost, mismatchHash) }
