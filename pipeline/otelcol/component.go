@@ -34,7 +34,7 @@ func identity(f component.Factory, set pipeline.Settings) (component.ID, compone
 	return id, tel, err
 }
 
-// lifecycle starts and stops a component of the Collector.
+// lifecycle starts and stops a Collector component.
 type lifecycle struct {
 	component component.Component
 	report    func(error)
@@ -46,8 +46,8 @@ func (l *lifecycle) Start(ctx context.Context) error {
 	return l.component.Start(ctx, host{l.report})
 }
 
-// Stop stops the component, which first passes on what it holds. When ctx ends, Stop returns even
-// if the component does not.
+// Stop stops the component, which first passes on held spans. When ctx ends, Stop returns even if
+// the component does not.
 func (l *lifecycle) Stop(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- shutdown(ctx, l.component, l.log) }()
@@ -64,17 +64,17 @@ func (l *lifecycle) Stop(ctx context.Context) error {
 	}
 }
 
-// host is what components of the Collector see of this program.
+// host is the program as Collector components see it.
 type host struct{ report func(error) }
 
 var _ componentstatus.Reporter = host{}
 
-// GetExtensions returns no extensions: those of this program are of another kind.
+// GetExtensions returns no extensions, because this program's extensions have another interface.
 func (host) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{}
 }
 
-// Report passes on what a component says about its state.
+// Report passes on the state that a component reports.
 func (h host) Report(e *componentstatus.Event) {
 	switch {
 	case h.report == nil:

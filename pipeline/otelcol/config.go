@@ -19,12 +19,12 @@ import (
 // delim joins the parts of a path, in this program and in the Collector.
 const delim = "::"
 
-// Config is the configuration of an adapted component. It decodes and checks itself with the
-// component's own code.
+// Config is the configuration of an adapted component. The component's own code decodes and checks
+// it.
 type Config struct {
 	factory component.Factory
-	// check builds a component for trial and returns what is wrong with its configuration. It is
-	// nil if a trial is not possible.
+	// check builds a component on a trial basis and returns what is wrong with its configuration.
+	// It is nil if this is not possible.
 	check func(component.Config) error
 	docs  map[string]string // of the option [Keys]
 	value component.Config  // of the component's own type
@@ -56,7 +56,7 @@ func (c *Config) UnmarshalTree(tree map[string]any, texts map[string]string) err
 }
 
 // withUnits returns a copy of tree in which durations are text, because the Collector's code would
-// take a number for nanoseconds.
+// interpret a number as nanoseconds.
 func (c *Config) withUnits(tree map[string]any, texts map[string]string) map[string]any {
 	t := reflect.TypeOf(c.factory.CreateDefaultConfig())
 	for path, text := range texts {
@@ -67,8 +67,8 @@ func (c *Config) withUnits(tree map[string]any, texts map[string]string) map[str
 	return tree
 }
 
-// decode decodes tree into a configuration with the defaults. Where the component needs text and
-// the tree has a number or a bool, it takes the text that the user has written.
+// decode decodes tree into a configuration with the defaults. If the component needs text and the
+// tree has a number or a bool, it uses the text that the user has written.
 func (c *Config) decode(tree map[string]any, texts map[string]string) (component.Config, map[string]any, error) {
 	for {
 		value := c.factory.CreateDefaultConfig()
@@ -114,7 +114,7 @@ func withText(tree any, path []string, text string) any {
 	return tree
 }
 
-// copyTree returns a deep copy of a tree, because decoding may change what it is given.
+// copyTree returns a deep copy of a tree, because decoding may modify its input.
 func copyTree(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -152,7 +152,7 @@ func (c *Config) EffectiveTree() (tree map[string]any) {
 	return tree
 }
 
-// complete adds to an effective tree what the user has set and the Collector leaves out when it
+// complete adds keys to an effective tree that the user has set but the Collector omits when it
 // writes a configuration: keys of structs that are embedded under a private name.
 func complete(effective, given any, t reflect.Type) {
 	if t == nil {
@@ -180,7 +180,8 @@ func complete(effective, given any, t reflect.Type) {
 	}
 }
 
-// withoutSecrets returns a copy of what the user has set, without secrets and what might be one.
+// withoutSecrets returns a copy of the values that the user has set, without secrets and possible
+// secrets.
 func withoutSecrets(given any, t reflect.Type) any {
 	switch {
 	case t == nil || t == reflect.TypeFor[configopaque.String]():

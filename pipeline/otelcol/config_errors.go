@@ -19,8 +19,8 @@ import (
 
 type unconvertible = mapstructure.UnconvertibleTypeError
 
-// keyErrors returns the errors that decoding or checking a configuration has found, each with the
-// path of its key. tree is what the user has set.
+// keyErrors returns the errors from decoding or checking a configuration, each with the path of its
+// key. tree contains the values that the user has set.
 func keyErrors(config component.Config, tree map[string]any, err error) error {
 	var all []error
 	eachDecodeError(err, "", func(path string, cause error) {
@@ -41,8 +41,8 @@ func keyErrors(config component.Config, tree map[string]any, err error) error {
 	return errors.Join(all...)
 }
 
-// eachDecodeError calls visit for each mistake that err joins, with its path joined by `::`, as far
-// as err tells it.
+// eachDecodeError calls visit for each mistake in err, with as much of its path as err contains,
+// joined by `::`.
 func eachDecodeError(err error, path string, visit func(path string, cause error)) {
 	if err == nil {
 		return
@@ -75,7 +75,7 @@ func eachDecodeError(err error, path string, visit func(path string, cause error
 	}
 }
 
-// validatorPath returns the path that the Collector has put before the error of a Validate.
+// validatorPath returns the path with which the Collector has prefixed the error of a Validate.
 func validatorPath(err, inner error) (string, bool) {
 	path, ok := strings.CutSuffix(err.Error(), ": "+inner.Error())
 	return path, ok && path != "" && reflect.TypeOf(err).Name() == "pathError"
@@ -114,7 +114,7 @@ func join(path, more string) string {
 	return path + delim + more
 }
 
-// cutLast returns path without its last part, and that part.
+// cutLast returns path without its last part, and the last part.
 func cutLast(path string) (parent, last string) {
 	i := strings.LastIndex(path, delim)
 	if i < 0 {
@@ -140,8 +140,8 @@ func hasPath(tree any, path string) bool {
 	return false
 }
 
-// valueMessage returns what is wrong with a value, which should have the given type, in the words
-// of this program. The type is nil if it is not known.
+// valueMessage describes what is wrong with a value that should have the given type, in this
+// program's words. The type is nil if it is unknown.
 func valueMessage(want reflect.Type, err error) string {
 	if wrong, ok := err.(*unconvertible); ok {
 		return fmt.Sprintf("must be %s, not %s", withArticle(typeWord(wrong.Expected.Type())), givenWord(wrong.Value))
@@ -175,8 +175,8 @@ func givenWord(v any) string {
 	return fmt.Sprint(v)
 }
 
-// quotedPath returns the path of the value that a message quotes, or of the block that holds all
-// that it quotes, or "".
+// quotedPath returns the path of the value that a message quotes, or of the block that contains all
+// quoted values, or "".
 func quotedPath(tree map[string]any, message string) string {
 	var found []string
 	quotedPaths(tree, "", message, &found)

@@ -23,7 +23,7 @@ func (c *Config) TreeKeys() ([]yamltree.TreeKey, string) {
 	return d.keys, documentation(c.value)
 }
 
-// documentation returns the address of a component's own documentation.
+// documentation returns the URL of a component's own documentation.
 func documentation(config component.Config) string {
 	return "https://pkg.go.dev/" + blockType(reflect.TypeOf(config)).PkgPath()
 }
@@ -34,7 +34,7 @@ type describer struct {
 }
 
 // value adds the keys below v. depth is the number of blocks above. Only values of present blocks
-// are defaults.
+// are shown as defaults.
 func (d *describer) value(v reflect.Value, path string, depth int, isDefault bool) {
 	t := inside(v.Type())
 	switch {
@@ -99,7 +99,7 @@ func blockName(t reflect.Type) string {
 	return ""
 }
 
-// fieldValue returns the value of a field, or a zero value if a pointer on the way to it is nil.
+// fieldValue returns the value of a field, or a zero value if a pointer on its path is nil.
 func fieldValue(v reflect.Value, f field) reflect.Value {
 	fv, err := v.FieldByIndexErr(f.index)
 	if err != nil {

@@ -21,7 +21,7 @@ type field struct {
 	typ   reflect.Type
 }
 
-// fieldsOf returns the keys of a struct, with those of the structs that are squashed into it.
+// fieldsOf returns the keys of a struct, including the keys of structs that are squashed into it.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
@@ -52,8 +52,8 @@ func blockType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// inside returns the type that is written where a t is: t without pointers, and the type of the
-// block if t makes it optional.
+// inside returns the type that users write for a t: t without pointers, and the block's type if t
+// makes a block optional.
 func inside(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -65,7 +65,7 @@ func inside(t reflect.Type) reflect.Type {
 	return inside(get.Type.Out(0))
 }
 
-// isOptional reports whether t is the Collector's type of blocks that their key turns on.
+// isOptional reports whether t is the Collector's type for blocks that are enabled by their key.
 func isOptional(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.Name(), "Optional[") {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// classified returns an error of a component with the class that this program knows. Errors of the
-// following components of the pipeline, which the component has passed on, have one already.
+// classified returns an error of a component with a class of this program. Errors that come from
+// later components of the pipeline already have one.
 func classified(err error) error {
 	var partial *pipeline.Partial
 	var failed consumererror.Traces
@@ -29,7 +29,7 @@ func classified(err error) error {
 	return pipeline.Permanent(err)
 }
 
-// classifiedRemote returns err with the class that the answer of a next hop stands for.
+// classifiedRemote returns err with the class that corresponds to a next hop's response.
 func classifiedRemote(remote *consumererror.Error, err error) error {
 	switch {
 	case consumererror.ToHTTPStatus(remote) == http.StatusTooManyRequests,

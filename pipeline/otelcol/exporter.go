@@ -10,10 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Exporter returns the factory of an exporter of the Collector. The keys sending_queue,
-// retry_on_failure and timeout are the exporter's own, if it has them. With its own queue, which
-// most exporters enable by default, spans are acknowledged when they are in memory. Tenants are not
-// passed on.
+// Exporter returns the factory of a Collector exporter. The keys sending_queue, retry_on_failure
+// and timeout are the exporter's own, if it has them. With its own queue, which most exporters
+// enable by default, spans are acknowledged when they are in memory. Tenants are not passed on.
 func Exporter(f exporter.Factory, options ...Option) pipeline.Factory {
 	o := optionsOf(options)
 	check := func(c component.Config) error {
@@ -26,7 +25,7 @@ func Exporter(f exporter.Factory, options ...Option) pipeline.Factory {
 		func(set pipeline.Settings, c Config) (*tracesExporter, error) { return newExporter(f, set, c) }))
 }
 
-// tracesExporter runs an exporter of the Collector.
+// tracesExporter runs a Collector exporter.
 type tracesExporter struct {
 	lifecycle
 	calls   calls

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// panicError is the error of code of the Collector that has panicked.
+// panicError is the error of Collector code that has panicked.
 type panicError struct {
 	value any
 	stack []byte
@@ -21,8 +21,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("BUG: component panicked: %v", e.value) }
 
-// safely calls code of the Collector and turns a panic into an error. Every goroutine that runs
-// such code needs it, because a panic there would end the process.
+// safely calls Collector code and turns a panic into an error. Every goroutine that runs such code
+// needs it, because a panic there would end the process.
 func safely(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -42,8 +42,8 @@ func shutdown(ctx context.Context, c component.Component, log *zap.Logger) error
 	return err
 }
 
-// maxLeftCalls is the maximum number of calls of a component that are left behind. Further calls
-// are refused until some have ended, so that a component that hangs does not fill the memory.
+// maxLeftCalls is the maximum number of abandoned calls of a component. Further calls are refused
+// until some have returned, so that a component that hangs does not fill the memory.
 const maxLeftCalls = 64
 
 var (
@@ -54,12 +54,12 @@ var (
 // calls calls a component that may ignore the end of its context.
 type calls struct {
 	budget *pipeline.Budget
-	left   atomic.Int64 // calls that were left behind and have not returned
+	left   atomic.Int64 // abandoned calls that have not returned
 }
 
-// call calls f for a batch of size bytes and returns its error or panics like it. If ctx ends
-// before, call leaves f behind and returns the cause. Until f returns, its bytes stay reserved, if
-// the budget has them. While too many calls are left behind, call refuses.
+// call calls f for a batch of size bytes, and returns its error or panics like it. If ctx ends
+// first, call abandons f and returns the cause. Until f returns, its bytes stay reserved if they
+// fit in the budget. call refuses to call f while there are too many abandoned calls.
 func (c *calls) call(ctx context.Context, size int64, f func() error) error {
 	if ctx.Done() == nil {
 		return f()
@@ -91,7 +91,7 @@ func (c *calls) call(ctx context.Context, size int64, f func() error) error {
 	return fmt.Errorf("%w: %w", errIgnoresEnd, context.Cause(ctx))
 }
 
-// rethrow panics for the error of a panic, which the caller of the component handles and logs.
+// rethrow panics again with the error of a panic. The caller of the component handles and logs it.
 func rethrow(err error) error {
 	if p, ok := err.(*panicError); ok {
 		panic(fmt.Sprintf("%v\n%s", p.value, p.stack))

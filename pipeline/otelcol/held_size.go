@@ -8,21 +8,21 @@ import (
 // Estimated memory of objects in bytes, without the text in them. A test compares the estimate of
 // ordinary traces with the heap.
 const (
-	sizeOfPart  = 768 // a resource and a scope, and what the ledger and the component know about the trace
+	sizeOfPart  = 768 // a resource and a scope, and the entries for the trace in the ledger and in the component
 	sizeOfScope = 256 // a further scope
 	sizeOfSpan  = 400
 	sizeOfEvent = 160 // also of a link
 	sizeOfValue = 96  // a key and a value
 )
 
-// part is what a request has of one trace below one resource.
+// part is the part of a request that belongs to one trace and one resource.
 type part struct {
 	id TraceID
 	amount
 }
 
-// partsOf returns the parts of a request in order, and the sum of their memory. Every part has a
-// copy of the resource and of the scopes of its spans. The parts share the metadata of the request.
+// partsOf returns the parts of a request in order, and the sum of their memory. Each part has its
+// own copy of the resource and the scopes. The parts share the metadata of the request.
 func partsOf(td ptrace.Traces, metadata int64) (parts []part, bytes int64) {
 	for _, rs := range td.ResourceSpans().All() {
 		parts = appendParts(parts, rs)

@@ -17,30 +17,30 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Holding says how a processor of the Collector holds spans.
+// Holding says how a Collector processor holds spans.
 type Holding struct {
-	// Longest returns the maximum time for which the processor holds spans of a trace after it was
-	// given any. What has not come out some seconds later counts as dropped.
+	// Longest returns how long the processor holds spans of a trace at most after it was given any.
+	// Spans that have not come out a few seconds later count as dropped.
 	Longest func(component.Config) time.Duration
-	// Flushes says that Shutdown of the processor passes on what it holds. Before the Shutdown of
-	// any other processor, Stop waits until it has passed on all spans.
+	// Flushes says that the processor passes on held spans in Shutdown. For other processors, Stop
+	// waits before Shutdown until they have passed on all spans.
 	Flushes bool
-	// Discards reports whether Shutdown of a processor that Flushes drops what it holds instead. It
+	// Discards reports whether Shutdown of a processor with Flushes drops held spans instead. It
 	// may be nil.
 	Discards func(component.Config) bool
-	// Observe returns a copy of the configuration with which the processor reports to events what
-	// it does. It is nil if the processor cannot do that.
+	// Observe returns a copy of the configuration with which the processor reports its actions to
+	// events. It is nil if the processor cannot report them.
 	Observe func(c component.Config, events Events) (component.Config, error)
 }
 
-// Events is what some processors can report about the spans of a trace. It is safe for concurrent
-// use, but the calls for one trace must come one after the other.
+// Events receives reports of some processors about the spans of a trace. It is safe for concurrent
+// use, but calls for the same trace must not be concurrent.
 type Events interface {
-	// Taken says that the processor begins with the next spans that it was given: those of one
+	// Taken says that the processor starts on the next spans that it was given: the spans of one
 	// resource in one request.
 	Taken(id TraceID)
-	// Dropped says that the processor has dropped what it has taken and not passed on, for a
-	// reason, except the latest spans up to a number.
+	// Dropped says that the processor has dropped, for a reason, the spans that it has taken but
+	// not passed on, except up to a number of the latest ones.
 	Dropped(id TraceID, reason string, except int64)
 }
 
@@ -48,9 +48,9 @@ type Events interface {
 // to [Holding.Longest].
 const settleMargin = 10 * time.Second
 
-// HoldingProcessor returns the factory of a processor of the Collector that acknowledges spans and
-// passes them on later: a [pipeline.Holder]. It has an instance for each tenant, so that it never
-// joins spans of two of them.
+// HoldingProcessor returns the factory of a Collector processor that acknowledges spans and passes
+// them on later: a [pipeline.Holder]. It has an instance for each tenant, so that it never joins
+// spans of two tenants.
 func HoldingProcessor(f processor.Factory, h Holding, options ...Option) pipeline.Factory {
 	o := optionsOf(options)
 	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
@@ -64,15 +64,15 @@ func HoldingProcessor(f processor.Factory, h Holding, options ...Option) pipelin
 		}))
 }
 
-// holdingProcessor runs a processor of the Collector that holds spans. What the spans need is
-// reserved from when they are accepted until they are settled.
+// holdingProcessor runs a Collector processor that holds spans. The memory of the spans is reserved
+// from when they are accepted until they are settled.
 type holdingProcessor struct {
 	explainer
 	create   func(*instance) (processor.Traces, error)
 	set      pipeline.Settings
 	settle   time.Duration // after the last event of a trace
 	flush    bool
-	discards bool // what it holds when it stops, although flush is set
+	discards bool // drops held spans when it stops, although flush is set
 	memory   *pipeline.Reservation
 	held     atomic.Int64 // spans
 	outlet   *outlet
@@ -122,7 +122,7 @@ func newHoldingProcessor(f processor.Factory, h Holding, set pipeline.Settings, 
 	return p, err
 }
 
-// addInstance adds the instance of a tenant. The caller holds p.mu, or is the only one.
+// addInstance adds the instance of a tenant. The caller holds p.mu, or no other goroutine uses p.
 func (p *holdingProcessor) addInstance(tenant string) (*instance, error) {
 	i := &instance{p: p, tenant: tenant, used: p.set.Env.Now(), ledger: ledger{traces: map[TraceID]*heldTrace{}}}
 	inner, err := p.create(i)
@@ -146,7 +146,8 @@ func (p *holdingProcessor) Start(ctx context.Context) error {
 	return nil
 }
 
-// HandOver does nothing: the processor runs beside its replacement and passes on what it holds.
+// HandOver does nothing: the processor runs at the same time as its replacement and passes on held
+// spans.
 func (p *holdingProcessor) HandOver(context.Context) {}
 
 // Held returns the number of spans that were accepted and are not settled.
@@ -174,12 +175,12 @@ func (p *holdingProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error
 	return classified(p.give(ctx, i, td, parts))
 }
 
-// give gives spans to a component and returns its error. If ctx ends before, give returns nil: the
-// component has the spans, and takes them later.
+// give gives spans to a component and returns its error. If ctx ends first, give returns nil: the
+// component has the spans and takes them later.
 func (p *holdingProcessor) give(ctx context.Context, i *instance, td ptrace.Traces, parts []part) error {
 	spans := int64(td.SpanCount())
 	done := make(chan error, 1)
-	var answered atomic.Bool // by the component, or by the end of ctx
+	var answered atomic.Bool // the component has returned, or ctx has ended
 	go func() {              // some components wait and ignore ctx
 		defer i.unuse()
 		err := safely(func() error { return i.inner.ConsumeTraces(context.WithoutCancel(ctx), td) })
@@ -201,7 +202,7 @@ func (p *holdingProcessor) give(ctx context.Context, i *instance, td ptrace.Trac
 }
 
 // refused settles spans that a component has refused with err. If late is set, they were already
-// accepted, and the component has lost them.
+// accepted, so the component has lost them.
 func (p *holdingProcessor) refused(i *instance, parts []part, spans int64, late bool, err error) {
 	left, bytes := i.ledger.remove(parts)
 	if late {
@@ -210,7 +211,7 @@ func (p *holdingProcessor) refused(i *instance, parts []part, spans int64, late 
 		return
 	}
 	p.free(left, bytes)
-	if passed := spans - left; passed > 0 { // the client gets the error for these, too
+	if passed := spans - left; passed > 0 { // the client gets the error for these as well
 		p.set.Made(int(passed))
 	}
 }
@@ -243,7 +244,7 @@ func (p *holdingProcessor) use(tenant string) (*instance, error) {
 	return i, nil
 }
 
-// free records that spans are not held any more.
+// free records that spans are no longer held.
 func (p *holdingProcessor) free(spans, bytes int64) {
 	p.memory.Shrink(bytes)
 	p.held.Add(-spans)
@@ -309,7 +310,8 @@ func (p *holdingProcessor) removeIdle(i *instance, now time.Time) {
 // errHeldLeft is the error of a Stop with spans that could not be passed on.
 var errHeldLeft = errors.New("held spans were dropped because there was no time to pass them on")
 
-// Stop passes on what is held. What the component keeps back, or is left when ctx ends, is dropped.
+// Stop passes on held spans. Spans that the component keeps, or that are left when ctx ends, are
+// dropped.
 func (p *holdingProcessor) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopping = true

@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// instance is a component of the Collector for one tenant, and the consumer behind it.
+// instance is a Collector component for one tenant, and the consumer behind it.
 type instance struct {
 	p       *holdingProcessor
 	tenant  string
@@ -74,11 +74,11 @@ func (i *instance) Dropped(id TraceID, reason string, except int64) {
 	}
 }
 
-// stopWaitPart is the part of the time that is left to stop, for waiting until the component has
-// passed on all spans.
+// stopWaitPart is the part of the remaining stop time during which stop waits until the component
+// has passed on all spans.
 const stopWaitPart = 2
 
-// emptyPoll is the interval at which stop looks whether the component still holds spans.
+// emptyPoll is the interval at which stop checks whether the component still holds spans.
 const emptyPoll = 20 * time.Millisecond
 
 // stop stops the component. It returns when the component has stopped or ctx ends.
@@ -99,8 +99,8 @@ func (i *instance) stop(ctx context.Context) error {
 	}
 }
 
-// waitEmpty waits until the component has passed on what it holds, but not longer than it should
-// take, or than a part of the time until ctx ends.
+// waitEmpty waits until the component has passed on all held spans, but not longer than that should
+// take, and not longer than a part of the time until ctx ends.
 func (i *instance) waitEmpty(ctx context.Context) {
 	wait := i.p.settle
 	if deadline, ok := ctx.Deadline(); ok {

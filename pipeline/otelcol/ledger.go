@@ -13,7 +13,7 @@ import (
 // TraceID is the id of a trace.
 type TraceID = pcommon.TraceID
 
-// ledger knows how many spans of which trace an instance holds. Its size is bounded by the memory
+// ledger records how many spans of each trace an instance holds. Its size is bounded by the memory
 // that is reserved for spans.
 type ledger struct {
 	tracked bool // the component reports what it takes
@@ -23,9 +23,9 @@ type ledger struct {
 	closed bool
 }
 
-// heldTrace is what an instance holds of a trace.
+// heldTrace counts the spans of a trace that an instance holds.
 type heldTrace struct {
-	given  []amount // given to the component, which has not taken them; only if the ledger is tracked
+	given  []amount // given to the component but not yet taken; only if the ledger is tracked
 	inside amount
 	meta   *otlpdata.Meta // of the first request
 	event  time.Time      // latest event
@@ -65,7 +65,7 @@ func (l *ledger) addParts(parts []part, meta *otlpdata.Meta, now time.Time) {
 	}
 }
 
-// remove removes spans that the component has refused, as far as they have not come out.
+// remove removes spans that the component has refused, except those that have come out.
 func (l *ledger) remove(parts []part) (spans, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,14 +102,14 @@ func (t *heldTrace) takeNext() bool {
 	return true
 }
 
-// takeAny takes n spans from those inside and, if these are not enough, from those given.
+// takeAny removes n spans, first from inside, then from given.
 func (t *heldTrace) takeAny(n int64) amount {
 	for t.inside.spans < n && t.takeNext() {
 	}
 	return t.inside.takeSpans(n)
 }
 
-// drop removes what is inside of a trace, except some spans.
+// drop removes the inside spans of a trace, except some.
 func (l *ledger) drop(id TraceID, except int64) (spans, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ type outcome struct {
 	meta *otlpdata.Meta // of the first trace; nil if it is not known
 }
 
-// out removes spans that come out. open is false after close.
+// out removes spans that have come out. open is false after close.
 func (l *ledger) out(td ptrace.Traces, now time.Time) (o outcome, open bool) {
 	counts := map[TraceID]int64{}
 	for _, rs := range td.ResourceSpans().All() {
@@ -166,7 +166,7 @@ func (l *ledger) out(td ptrace.Traces, now time.Time) (o outcome, open bool) {
 	return o, true
 }
 
-// overdue removes what is inside of traces whose latest event was before a time.
+// overdue removes the inside spans of traces whose latest event was before a time.
 func (l *ledger) overdue(before time.Time) (spans, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +186,7 @@ func (l *ledger) empty() bool {
 	return len(l.traces) == 0
 }
 
-// close removes everything. What comes out later is not passed on.
+// close removes everything. Spans that come out later are not passed on.
 func (l *ledger) close() (spans, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

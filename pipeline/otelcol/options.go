@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// Option tells what a factory of the Collector does not.
+// Option adds information that a Collector factory does not have.
 type Option func(*options)
 
 type options struct {
@@ -25,16 +25,16 @@ func Summary(sentence string) Option {
 	return func(o *options) { o.summary = sentence }
 }
 
-// Keys sets what the keys mean, for the reference documentation. A name is the path of a key, such
-// as `policies[].latency.threshold_ms`, or the end of the paths of several keys: `threshold_ms`. The
-// longest one counts.
+// Keys sets the descriptions of keys for the reference documentation. A name is the path of a key,
+// such as `policies[].latency.threshold_ms`, or the end of the paths of several keys:
+// `threshold_ms`. The longest matching name applies.
 func Keys(docs map[string]string) Option {
 	return func(o *options) { o.keys = docs }
 }
 
-// CheckedByStart says that the start of the processor finds mistakes in its configuration and has
-// no effect outside of the process. When a configuration is loaded, the processor is started and
-// stopped for trial.
+// CheckedByStart says that starting the processor finds mistakes in its configuration and has no
+// effect outside the process. When a configuration is loaded, the processor is started and stopped
+// on a trial basis.
 func CheckedByStart() Option {
 	return func(o *options) { o.checkedByStart = true }
 }
@@ -44,8 +44,8 @@ func Explained(explain func(component.Config, sampling.TraceID) sampling.Stage) 
 	return func(o *options) { o.explain = explain }
 }
 
-// explainer explains what a processor does with a trace. The zero value is for processors that drop
-// no spans.
+// explainer explains what a processor does with a trace. The zero value is for processors that
+// never drop spans.
 type explainer struct {
 	explain func(component.Config, sampling.TraceID) sampling.Stage
 	config  component.Config
@@ -66,7 +66,7 @@ func optionsOf(all []Option) (o options) {
 	return o
 }
 
-// applied returns the factory with what the options and f say about it.
+// applied returns the factory with the information from the options and f.
 func (o *options) applied(f component.Factory, out pipeline.Factory) pipeline.Factory {
 	out = out.Doc(cmp.Or(o.summary, fmt.Sprintf("Runs the component %s of the OpenTelemetry Collector.", f.Type())))
 	if old, ok := f.(interface{ DeprecatedAlias() component.Type }); ok && old.DeprecatedAlias().String() != "" {

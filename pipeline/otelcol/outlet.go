@@ -10,14 +10,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Limits of what the outlet joins to one request.
+// Limits for joining releases into one request.
 const (
 	maxJoinedTraces = 1024
 	maxJoinedSpans  = 8192
 )
 
-// outlet passes on what components release, so that these need not wait for the next consumer. What
-// waits in it stays reserved; so it needs no limit of its own.
+// outlet passes on spans that components release, so that components do not wait for the next
+// consumer. Waiting spans stay reserved, so it needs no limit of its own.
 type outlet struct {
 	next    pipeline.Consumer
 	settled func(spans, bytes int64)
@@ -32,7 +32,7 @@ type outlet struct {
 	dead    bool // nothing is sent any more
 }
 
-// release is what a component passes on at once, with the memory that is reserved for it.
+// release is a set of spans that a component passes on together, with their reserved memory.
 type release struct {
 	batch *otlpdata.Batch
 	bytes int64
@@ -109,7 +109,8 @@ func (o *outlet) send(releases []release) {
 // its context must not delay the end of the process.
 const canceledSendWait = 5 * time.Second
 
-// stop returns when all is sent, or soon after ctx ends. It returns what was not begun to be sent.
+// stop returns when everything is sent, or soon after ctx ends. It returns the releases whose
+// sending has not begun.
 func (o *outlet) stop(ctx context.Context) (spans, bytes int64) {
 	o.mu.Lock()
 	o.closed = true

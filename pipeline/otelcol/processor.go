@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Processor returns the factory of a processor of the Collector.
+// Processor returns the factory of a Collector processor.
 func Processor(f processor.Factory, options ...Option) pipeline.Factory {
 	o := optionsOf(options)
 	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
@@ -30,8 +30,8 @@ func Processor(f processor.Factory, options ...Option) pipeline.Factory {
 		}))
 }
 
-// checkProcessor builds a processor for trial, because some mistakes are found only then. If start
-// is set, it also starts and stops it.
+// checkProcessor builds a processor on a trial basis, because some mistakes are found only then. If
+// start is set, it also starts and stops the processor.
 func checkProcessor(f processor.Factory, c component.Config, start bool) error {
 	next, err := consumer.NewTraces(func(context.Context, ptrace.Traces) error { return nil })
 	if err != nil {
@@ -49,7 +49,7 @@ func checkProcessor(f processor.Factory, c component.Config, start bool) error {
 	return p.Shutdown(context.Background())
 }
 
-// tracesProcessor runs a processor of the Collector.
+// tracesProcessor runs a Collector processor.
 type tracesProcessor struct {
 	lifecycle
 	explainer
@@ -73,7 +73,7 @@ func newProcessor(f processor.Factory, set pipeline.Settings, c Config, next pip
 		mutates: inner.Capabilities().MutatesData}, nil
 }
 
-// HandOver does nothing: the processor runs beside its replacement.
+// HandOver does nothing: the processor runs at the same time as its replacement.
 func (p *tracesProcessor) HandOver(context.Context) {}
 
 // Consume passes the spans of b to the component. See ConsumeDropping.
@@ -82,8 +82,8 @@ func (p *tracesProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error 
 	return err
 }
 
-// ConsumeDropping passes the spans of b to the component as objects. What the component has not
-// passed on when it returns, it has dropped.
+// ConsumeDropping passes the spans of b to the component as objects. Spans that the component has
+// not passed on when it returns count as dropped.
 func (p *tracesProcessor) ConsumeDropping(ctx context.Context, b *otlpdata.Batch) (dropped int, err error) {
 	td, err := objects(b, p.mutates)
 	if err != nil {
@@ -106,7 +106,7 @@ func withClient(ctx context.Context, meta otlpdata.Meta) context.Context {
 	return client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(headers)})
 }
 
-// objects returns the spans of b, or a copy that may be changed.
+// objects returns the spans of b, or a copy if the component modifies them.
 func objects(b *otlpdata.Batch, mutable bool) (ptrace.Traces, error) {
 	if !mutable {
 		return b.Traces()
@@ -122,10 +122,11 @@ func objects(b *otlpdata.Batch, mutable bool) (ptrace.Traces, error) {
 // sink passes what a component emits to the next consumer of the pipeline.
 type sink struct{ next pipeline.Consumer }
 
-// Capabilities says that the sink keeps the spans, so that the component must not use them again.
+// Capabilities says that the sink keeps the spans, so that the component must not use them
+// afterwards.
 func (*sink) Capabilities() consumer.Capabilities { return consumer.Capabilities{MutatesData: true} }
 
-// errHolds is the error of components that are not adapted as what they are.
+// errHolds is the error of a component that holds spans but is not adapted with HoldingProcessor.
 var errHolds = errors.New("component passes on spans later than it has acknowledged them; use otelcol.HoldingProcessor for it")
 
 // ConsumeTraces passes spans on with the origin of the request that they arrived with.

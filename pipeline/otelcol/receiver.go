@@ -15,11 +15,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Receiver returns the factory of a receiver of the Collector. Its clients get their response when
-// the following components have responded. The receiver opens its listeners itself: the limits,
-// tenants and admission of package server do not apply to them, and its spans belong to the default
-// tenant. The spans of a request count as bytes in flight from the moment that the receiver has
-// decoded them.
+// Receiver returns the factory of a Collector receiver. Its clients get their response when the
+// following components have returned. The receiver opens its listeners itself: the limits, tenants
+// and admission of package server do not apply to them, and its spans belong to the default tenant.
+// The spans of a request count as bytes in flight from the moment that the receiver has decoded
+// them.
 func Receiver(f receiver.Factory, options ...Option) pipeline.Factory {
 	o := optionsOf(options)
 	check := func(c component.Config) error {
@@ -38,7 +38,7 @@ func Receiver(f receiver.Factory, options ...Option) pipeline.Factory {
 		}))
 }
 
-// tracesReceiver runs a receiver of the Collector.
+// tracesReceiver runs a Collector receiver.
 type tracesReceiver struct{ lifecycle }
 
 func newReceiver(f receiver.Factory, set pipeline.Settings, c Config, next pipeline.Consumer) (*tracesReceiver, error) {
@@ -56,7 +56,7 @@ func newReceiver(f receiver.Factory, set pipeline.Settings, c Config, next pipel
 	return &tracesReceiver{lifecycle{inner, set.Report, set.Logger}}, nil
 }
 
-// intake passes what a receiver has received to the pipeline.
+// intake passes received spans to the pipeline.
 type intake struct {
 	next   pipeline.Consumer
 	format string
@@ -64,7 +64,8 @@ type intake struct {
 	budget *pipeline.Budget
 }
 
-// Capabilities says that the intake keeps the spans, so that the receiver must not use them again.
+// Capabilities says that the intake keeps the spans, so that the receiver must not use them
+// afterwards.
 func (*intake) Capabilities() consumer.Capabilities { return consumer.Capabilities{MutatesData: true} }
 
 // ConsumeTraces passes the spans of one request on, within the budget for requests in flight.
@@ -82,8 +83,7 @@ func (i *intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	return forReceiver(i.next.Consume(ctx, b))
 }
 
-// forReceiver returns an error with the mark of the Collector for errors that its receivers must
-// not ask their clients to retry.
+// forReceiver returns an error with the Collector's mark for errors that clients must not retry.
 func forReceiver(err error) error {
 	var partial *pipeline.Partial
 	if err != nil && (errors.As(err, &partial) || pipeline.IsPermanent(err)) {

@@ -18,8 +18,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// telemetry returns what a component logs and counts with: the logger and the metrics of set. Spans
-// about the component itself are discarded.
+// telemetry returns the telemetry settings of a component, with the logger and the metrics of set.
+// Spans about the component itself are discarded.
 func telemetry(set pipeline.Settings) (component.TelemetrySettings, error) {
 	meters, err := meterProvider(set)
 	if err != nil {
@@ -28,7 +28,7 @@ func telemetry(set pipeline.Settings) (component.TelemetrySettings, error) {
 	return telemetryWith(set.Logger, meters), nil
 }
 
-// silentTelemetry returns the telemetry of a component that is built for trial.
+// silentTelemetry returns telemetry settings for a component that is built on a trial basis.
 func silentTelemetry() component.TelemetrySettings {
 	return telemetryWith(zap.NewNop(), metricnoop.NewMeterProvider())
 }
@@ -39,9 +39,9 @@ func telemetryWith(log *zap.Logger, meters metric.MeterProvider) component.Telem
 	}
 }
 
-// meterProvider returns a provider whose metrics are those of set, under the names that the
-// Collector gives them. It needs no shutdown: it has no goroutine, and the metrics of a component
-// are read until the framework removes the component.
+// meterProvider returns a provider that adds its metrics to set, under the Collector's names. It
+// needs no shutdown: it has no goroutine, and the metrics of a component are read until the
+// framework removes the component.
 func meterProvider(set pipeline.Settings) (metric.MeterProvider, error) {
 	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(set.Metrics),
 		otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo(),

@@ -13,12 +13,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// Meta is the origin of a request. It travels with the spans, so that no property of them exists
-// only in a context.
+// Meta is the origin of a request. It travels with the spans, so that none of their properties
+// exists only in a context.
 type Meta struct {
 	// Tenant is the owner of the spans. "" is the default tenant.
 	Tenant string
-	// Format is the wire format under its name in metrics: "otlp", "tracing" or "zipkin".
+	// Format is the name of the wire format as in metrics: "otlp", "tracing" or "zipkin".
 	Format string
 	// Transport is "grpc", "http" or "udp".
 	Transport string
@@ -43,8 +43,8 @@ type Batch struct {
 	hasDecoded bool
 }
 
-// ServiceCount is the number of spans of one service in a Batch. Spans counts all spans, Roots
-// those without a parent. Debug counts the spans and roots that have FlagDebug.
+// ServiceCount is the number of spans of one service in a Batch. Spans counts all spans, Roots the
+// spans without a parent. Debug counts the spans and roots that have FlagDebug.
 type ServiceCount struct {
 	Service string
 	Spans   int
@@ -68,8 +68,8 @@ func (c *ServiceCount) Add(root, debug bool) {
 }
 
 // FromOTLP returns a Batch for an encoded ExportTraceServiceRequest. The Batch keeps b, which must
-// not be changed afterwards. The error is a *[LimitError] if the request exceeds lim; any other
-// error means that b is not such a message. Both are permanent: sending the same bytes again cannot
+// not be modified afterwards. The error is a *[LimitError] if the request exceeds lim; any other
+// error means that b is not such a message. Both are permanent: resending the same bytes cannot
 // succeed.
 func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 	var c counter
@@ -82,8 +82,8 @@ func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 
 // FromRequests returns one Batch for several encoded ExportTraceServiceRequests, without copying
 // them. It is like [FromOTLP] for each of them, with lim, and [Concat] of the results, but does not
-// allocate memory for each request. The Batch keeps requests, which must not be changed afterwards.
-// The error is that of the first invalid request.
+// allocate memory for each request. The Batch keeps requests, which must not be modified
+// afterwards. It returns the error of the first invalid request.
 func FromRequests(requests [][]byte, m Meta, lim Limits) (*Batch, error) {
 	out := &Batch{meta: m, encoded: requests}
 	var c counter
@@ -124,9 +124,9 @@ func FromTraces(td ptrace.Traces, m Meta) *Batch {
 }
 
 // Concat joins batches of one tenant into one. It copies no bytes: the encoded form keeps the
-// chunks of its parts, which together are one valid request. Format, transport and time are those
-// of the first part; metadata is kept if all parts have the same. Concat returns an error if there
-// are no parts or if their tenants differ.
+// chunks of its parts, which together are one valid request. Format, transport and time are taken
+// from the first part; metadata is kept if it is the same in all parts. Concat returns an error if
+// there are no parts or if their tenants differ.
 func Concat(parts ...*Batch) (*Batch, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("otlpdata: Concat without batches")
@@ -188,8 +188,8 @@ func (b *Batch) Size() int {
 // [FromOTLP] and [FromJSON] know the number; others return 0.
 func (b *Batch) WalkMemory() int { return b.walk }
 
-// Walk calls v for every resource, scope and span of the batch; see [Walk] for a single chunk.
-// Errors are those of the visitor, and of encoding a batch of objects.
+// Walk calls v for every resource, scope and span of the batch; see [Walk] for a single chunk. It
+// returns errors of the visitor, and of encoding a batch of objects.
 func (b *Batch) Walk(v Visitor) error {
 	chunks, err := b.chunks()
 	if err != nil {
@@ -204,7 +204,7 @@ func (b *Batch) Walk(v Visitor) error {
 }
 
 // Encoded returns the whole batch as one encoded ExportTraceServiceRequest. The bytes must not be
-// changed. Each call copies the bytes of a batch of several chunks; see [Batch.Chunks].
+// modified. Each call copies the bytes of a batch of several chunks; see [Batch.Chunks].
 func (b *Batch) Encoded() ([]byte, error) {
 	chunks, err := b.chunks()
 	if err != nil {
@@ -217,8 +217,8 @@ func (b *Batch) Encoded() ([]byte, error) {
 }
 
 // Chunks returns the encoded form in pieces, without copying bytes: one or more encoded
-// ExportTraceServiceRequests, whose concatenation is also one. A batch that [Concat] has joined has
-// several, and all of them together are the batch. The bytes must not be changed. Most callers need
+// ExportTraceServiceRequests, whose concatenation is also one. A batch from [Concat] has several
+// chunks, which together are the batch. The bytes must not be modified. Most callers need
 // [Batch.Encoded] or [Batch.Walk] instead.
 func (b *Batch) Chunks() (iter.Seq[[]byte], error) {
 	chunks, err := b.chunks()
@@ -251,7 +251,7 @@ func (b *Batch) WithoutObjects() (*Batch, error) {
 	return &Batch{meta: b.meta, services: b.services, spans: b.spans, size: b.Size(), walk: b.walk, encoded: chunks}, nil
 }
 
-// Traces returns the spans as pdata objects. The caller must not change them; see [Batch.Edit].
+// Traces returns the spans as pdata objects. The caller must not modify them; see [Batch.Edit].
 func (b *Batch) Traces() (ptrace.Traces, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,8 +265,8 @@ func (b *Batch) Traces() (ptrace.Traces, error) {
 	return b.decoded, nil
 }
 
-// Edit returns a new Batch with a copy of the spans, after change was applied to it. An error of
-// change is returned unchanged.
+// Edit returns a new Batch with a copy of the spans to which change was applied. An error of change
+// is returned unchanged.
 func (b *Batch) Edit(change func(ptrace.Traces) error) (*Batch, error) {
 	td, err := b.copyTraces()
 	if err != nil {

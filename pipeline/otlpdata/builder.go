@@ -12,8 +12,8 @@ type Builder struct {
 	scope    int // position of the content of the open scope; 0 if none is open
 }
 
-// Bytes that are reserved for lengths. Contents of another size than expected are moved once when
-// they are complete, which is cheap for small ones.
+// Bytes that are reserved for lengths. If the content has another size than expected, it is moved
+// once when it is complete, which is cheap for small contents.
 const (
 	groupLength = 3 // of a resource or a scope: exact for 16 KiB to 2 MiB
 	spanLength  = 2 // exact for 128 bytes to 16 KiB
@@ -22,7 +22,7 @@ const (
 // Reset empties the Builder.
 func (b *Builder) Reset() { b.buf, b.resource, b.scope = b.buf[:0], 0, 0 }
 
-// Resource begins a resource. The scopes and spans that follow belong to it.
+// Resource starts a resource. The scopes and spans that follow belong to it.
 func (b *Builder) Resource(attributes []KeyValue) {
 	b.closeResource()
 	b.buf, b.resource = protoenc.BeginMessage(b.buf, 1, groupLength)
@@ -30,7 +30,7 @@ func (b *Builder) Resource(attributes []KeyValue) {
 	b.buf = appendAttributes(b.buf, 1, attributes)
 }
 
-// Scope begins a scope of the current resource. The spans that follow belong to it.
+// Scope starts a scope of the current resource. The spans that follow belong to it.
 func (b *Builder) Scope(name, version string, attributes []KeyValue) {
 	b.closeScope()
 	b.buf, b.scope = protoenc.BeginMessage(b.buf, 2, groupLength)
@@ -41,7 +41,7 @@ func (b *Builder) Scope(name, version string, attributes []KeyValue) {
 	}
 }
 
-// Span writes a span into the current scope. If the resource has no scope yet, Span begins one
+// Span writes a span into the current scope. If the resource has no scope yet, Span starts one
 // without a name. s.Raw is ignored.
 func (b *Builder) Span(s *Span) {
 	if b.scope == 0 {

@@ -4,7 +4,7 @@ import "github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 
 // AppendResourceSpans appends one ResourceSpans, as a field of an ExportTraceServiceRequest, that
 // holds the given encoded spans (Span.Raw) under one resource and one scope. Only Raw and SchemaURL
-// of r and s are used. Stores use it to return what was sent without decoding it.
+// of r and s are used. Stores use it to return received spans without decoding them.
 func AppendResourceSpans(dst []byte, r *Resource, s *Scope, spans ...[]byte) []byte {
 	scopeSpans := protoenc.SizeBytes(len(s.Raw)) + protoenc.SizeString(s.SchemaURL)
 	for _, sp := range spans {

@@ -6,7 +6,7 @@ import (
 )
 
 // HostOf returns the id, address or name of the host in the attributes of a resource, or "" if
-// there is none. Native clients use the key `ip`, with a number or bytes as value.
+// there is none. Jaeger clients use the key `ip`, with a number or bytes as value.
 func HostOf(attributes []KeyValue) string {
 	for _, key := range [...]string{"host.id", "host.ip", "host.name", "ip"} {
 		v, ok := Get(attributes, key)

@@ -23,13 +23,13 @@ const (
 	jsonBracketsAround   = 16
 )
 
-// MaxJSONBrackets returns how many brackets can be open at once in OTLP/JSON whose attribute values
+// MaxJSONBrackets returns the maximum number of open brackets in OTLP/JSON whose attribute values
 // are nested no deeper than depth.
 func MaxJSONBrackets(depth int) int { return jsonBracketsAround + jsonBracketsPerValue*depth }
 
 // FromJSON returns a Batch for a request in OTLP/JSON (opentelemetry-proto, "JSON Protobuf
 // Encoding"). Size and nesting are checked before anything is decoded, the other limits afterwards.
-// Errors are those of [FromOTLP].
+// Errors are the same as for [FromOTLP].
 func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	lim = lim.orDefault()
 	if len(b) > lim.Bytes {
@@ -49,7 +49,7 @@ func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	return FromOTLP(enc, m, lim)
 }
 
-// shorten truncates the text of an error, because the decoder quotes values in full.
+// shorten truncates the text of a decoder error, which quotes values in full.
 func shorten(text string) string {
 	const maxLength = 300
 	if len(text) <= maxLength {
@@ -59,8 +59,8 @@ func shorten(text string) string {
 }
 
 // scanJSON checks that b is exactly one bracketed text, nested no deeper than attribute values of
-// that depth can be. The decoder does not check this: it recurses without a limit, ignores data
-// after the object, and treats a member with an empty name as the end of the object.
+// that depth can be. The decoder does not check this: it recurses without limit, ignores data after
+// the object, and treats a member with an empty name as the end of the object.
 func scanJSON(b []byte, depth int) error {
 	b = bytes.Trim(b, jsonSpace)
 	if len(b) == 0 || b[0] != '{' {
@@ -116,8 +116,8 @@ func startsWithColon(b []byte) bool {
 
 // JSONMemory returns an upper bound for the memory that [FromJSON] needs in addition to the
 // request, in bytes. A brace, or a null in a list, may be an empty span, which is the largest
-// object relative to its text. A comma may separate two strings of a list. Text is in memory once
-// in the objects and once encoded.
+// object relative to its text. A comma may separate two strings in a list. Text is in memory twice:
+// in the objects and encoded.
 func JSONMemory(body []byte) int64 {
 	const perObject, perElement, perByte = 256, 96, 2
 	objects := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte("null"))

@@ -15,12 +15,12 @@ type Limits struct {
 	Depth int
 	// Items is the maximum length of each list: the attributes of a resource, of a scope, of a
 	// span, or of all events and links of a span together; the events of a span; the links of a
-	// span. It limits the memory of a walk, in which an empty attribute of two bytes takes as much
-	// as any other.
+	// span. It limits the memory of a walk, where an empty attribute of two bytes takes as much
+	// memory as any other.
 	Items int
 }
 
-// maxDepth limits the recursion over nested values if the caller sets no lower limit.
+// maxDepth is the highest accepted Limits.Depth.
 const maxDepth = 10_000
 
 // DefaultLimits returns the default limits: 64 MiB, 500,000 spans, depth 64, 262,144 items.
@@ -52,7 +52,7 @@ type LimitError struct {
 	TooLarge bool // whether the size is too large, so that splitting the request helps
 }
 
-// Error returns a text with the limit and its value.
+// Error returns the limit and its value.
 func (e *LimitError) Error() string { return fmt.Sprintf("otlp: %s: more than %d", e.Limit, e.Max) }
 
 func errTooManyBytes(max int) error {

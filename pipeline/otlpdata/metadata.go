@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Metadata are headers of the request that brought spans, if its receiver keeps them
-// (include_metadata). A Metadata is immutable and can be compared with ==. The zero value has no
-// headers.
+// Metadata holds the headers of the request that contained the spans, if its receiver keeps them
+// (include_metadata). It is immutable and comparable with ==. The zero value has no headers.
 type Metadata struct {
-	// For each header, sorted by name: name, number of values, values. Each text has its length
-	// before it. Numbers are varints.
+	// For each header, sorted by name: name, number of values, values. Each text is preceded by its
+	// length. Numbers are varints.
 	encoded string
 }
 

@@ -2,8 +2,8 @@ package otlpdata
 
 import "unicode/utf8"
 
-// Names that readers and indexers show if a span or resource has no usable name. They are the names
-// that version 2.20 of the original collector writes.
+// Names that readers and indexers show if a span or resource has no usable name. Version 2.20 of
+// the Jaeger collector writes the same names.
 const (
 	MissingServiceName   = "missing-service-name"
 	WrongTypeServiceName = "service-name-wrong-type"
@@ -15,8 +15,8 @@ const (
 const serviceNameKey = "service.name"
 
 // ServiceName returns the service of a resource with these attributes: the first service.name, or a
-// name that describes what is wrong with it. The result may hold invalid UTF-8, which has to be
-// replaced when the name is shown.
+// name that describes what is wrong with it. The result may contain invalid UTF-8; replace it when
+// showing the name.
 func ServiceName(attributes []KeyValue) string {
 	v, ok := Get(attributes, serviceNameKey)
 	switch {

@@ -46,8 +46,8 @@ func (t Threshold) Append(dst []byte) []byte {
 // mean over many spans is exact.
 //
 // The direction of rounding depends on the ids only, so that every store and every process returns
-// the same number for a span and its duplicates. The ids are mixed first: the bits that decided
-// about the trace are bits of its id, which are not uniform among sampled traces.
+// the same number for a span and its duplicates. The ids are mixed first, because the sampling
+// decision depended on bits of the trace id, which are therefore not uniform among sampled traces.
 func (t Threshold) adjustedCount(trace TraceID, span SpanID) uint64 {
 	const minKept = uint64(RejectAll) / MaxAdjustedCount
 	if t == 0 || t > RejectAll-Threshold(minKept) {
@@ -99,8 +99,8 @@ type Sampling struct {
 }
 
 // ForTrace returns s as it applies to a trace. A missing randomness is taken from the trace id. A
-// threshold that would have rejected the trace is removed: it is inconsistent with the trace, so it
-// does not tell the sampling probability.
+// threshold that would have rejected the trace is inconsistent with it and says nothing about the
+// sampling probability, so it is removed.
 func (s Sampling) ForTrace(trace TraceID) Sampling {
 	if !s.HasRandomness {
 		s.Randomness = binary.BigEndian.Uint64(trace[8:]) & uint64(RejectAll-1)
@@ -113,9 +113,9 @@ func (s Sampling) ForTrace(trace TraceID) Sampling {
 
 // AdjustedCount returns the number of spans that a span with these ids and the sampling fields s
 // represents: 1 divided by the probability of its threshold. The result is 1 if there is no
-// threshold, no threshold consistent with the trace id (see ForTrace), or one that samples less
-// than one trace in MaxAdjustedCount. A fraction is rounded up or down depending on the ids, so
-// that all stores return the same number and the mean over many spans is exact.
+// threshold, if it is inconsistent with the trace id (see ForTrace), or if it samples less than one
+// trace in MaxAdjustedCount. A fraction is rounded up or down depending on the ids, so that all
+// stores return the same number and the mean over many spans is exact.
 func (s Sampling) AdjustedCount(trace TraceID, span SpanID) uint64 {
 	return s.ForTrace(trace).Threshold.adjustedCount(trace, span)
 }
@@ -145,7 +145,7 @@ func ParseSampling(tracestate string) (s Sampling) {
 	return s
 }
 
-// ParseSamplingBytes is ParseSampling for bytes. It keeps no reference to them.
+// ParseSamplingBytes is like ParseSampling for bytes. It does not retain them.
 func ParseSamplingBytes(tracestate []byte) Sampling { return ParseSampling(unsafeString(tracestate)) }
 
 // vendorValue returns the value of the first OpenTelemetry member of a tracestate.

@@ -9,9 +9,9 @@ import (
 
 // Split returns the batch in parts of at most maxSpans spans and maxBytes bytes each; 0 disables a
 // limit. A part has at least one span, even if that exceeds maxBytes. Resources and scopes are
-// repeated in each part that has spans of them; those without spans are left out. A batch within
-// the limits is returned unchanged. The error is that of encoding a batch of objects, or
-// [ErrManyCopies].
+// repeated in each part that has some of their spans; resources and scopes without spans are
+// omitted. A batch within the limits is returned unchanged. Split returns [ErrManyCopies] or an
+// error of encoding a batch of objects.
 func (b *Batch) Split(maxSpans, maxBytes int) ([]*Batch, error) {
 	if maxSpans <= 0 {
 		maxSpans = math.MaxInt
@@ -59,8 +59,8 @@ type splitter struct {
 
 	out             []byte
 	resource, scope int    // positions of their contents in out; 0 if they are not written
-	resourceFields  []byte // all fields of the resource but its scopes
-	scopeFields     []byte // all fields of the scope but its spans
+	resourceFields  []byte // all fields of the resource except its scopes
+	scopeFields     []byte // all fields of the scope except its spans
 	spans           int    // of the part
 	space           int    // bytes that are left for parts
 	parts           []*Batch
@@ -70,7 +70,7 @@ type splitter struct {
 const (
 	// messageOverhead is the maximum number of bytes of the tag and the length of a message.
 	messageOverhead = 6
-	// oldScopeSpans is the deprecated number of the scopes of a resource, which is still accepted.
+	// oldScopeSpans is the deprecated field number of a resource's scopes, which is still accepted.
 	oldScopeSpans = 1000
 )
 

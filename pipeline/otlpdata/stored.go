@@ -3,8 +3,8 @@ package otlpdata
 import "math"
 
 // FromStored returns a Batch for a chunk that a store assembled from the content of other batches
-// (see [AppendResourceSpans]). The chunk is not validated again. services are the numbers of
-// spans of its services; a service may occur several times. The Batch keeps chunk.
+// (see [AppendResourceSpans]). The chunk is not revalidated. services holds the number of spans by
+// service; a service may occur several times. The Batch keeps chunk.
 func FromStored(chunk []byte, m Meta, services ...ServiceCount) *Batch {
 	var c counter
 	spans := 0

@@ -95,7 +95,7 @@ func (v Value) Double() float64 {
 	return math.Float64frombits(v.num)
 }
 
-// Bytes returns the value of a ValueBytes, and nil for other kinds. The caller must not change it.
+// Bytes returns the value of a ValueBytes, and nil for other kinds. The caller must not modify it.
 func (v Value) Bytes() []byte {
 	if v.kind != ValueBytes {
 		return nil
@@ -154,9 +154,9 @@ func nextItem(b []byte, pos int) (item []byte, next int, ok bool) {
 	return nil, 0, false
 }
 
-// AsString returns the text form that searches compare and users see: a string unchanged, booleans
-// as `true` or `false`, integers in decimal, floats in the shortest form that parses to the same
-// number, bytes in standard base64, arrays and maps as JSON, and an empty value as "".
+// AsString returns the text form that searches compare and the UI shows: a string unchanged,
+// booleans as `true` or `false`, integers in decimal, floats in the shortest form that parses to
+// the same number, bytes in standard base64, arrays and maps as JSON, and an empty value as "".
 func (v Value) AsString() string {
 	switch v.kind {
 	case ValueString:

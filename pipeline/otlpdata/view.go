@@ -12,7 +12,7 @@ type SpanID [8]byte
 // and counted nevertheless.
 func (t TraceID) IsZero() bool { return t == TraceID{} }
 
-// String returns the text form of logs and the JSON API: 16 lower-case hex digits if the high half
+// String returns the text form for logs and the JSON API: 16 lower-case hex digits if the high half
 // is zero, otherwise 32.
 func (t TraceID) String() string {
 	if [8]byte(t[:8]) == [8]byte{} {

@@ -11,8 +11,8 @@ import (
 // Visitor receives what [Walk] reads, in wire order, each resource before its scopes and each scope
 // before its spans (even if it follows them on the wire). A resource and its slices are valid until
 // the next resource, a scope until the next scope or resource, a span only during the call. Strings
-// and Raw alias the chunk and may be kept, which keeps the whole chunk in memory. An error ends
-// the walk and is returned by it.
+// and Raw alias the chunk; keeping them keeps the whole chunk in memory. An error ends the walk and
+// is returned by Walk.
 type Visitor interface {
 	Resource(r *Resource) error
 	Scope(s *Scope) error
@@ -30,15 +30,15 @@ func Walk(chunk []byte, v Visitor) error {
 // walk is Walk with limits. With checkOnly it validates everything but does not keep lists: the
 // visitor gets only the attributes that determine Resource.Service and Span.NativeFlags. This saves
 // memory, because the lists of a request of a few MiB can take a hundred MiB and many requests may
-// be validated at the same time. memory is the number of bytes that a walk with lists allocates for
-// them; it is only valid with checkOnly.
+// be validated at the same time. memory is the number of bytes that a walk with lists would
+// allocate for them; it is only valid with checkOnly.
 func walk(chunk []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w := walkers.Get().(*walker)
 	defer w.release()
 	return w.walk(chunk, v, lim, checkOnly)
 }
 
-// walk is the function walk with a walker that may have walked before.
+// walk is like the function walk but reuses the walker.
 func (w *walker) walk(chunk []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w.v, w.lim, w.checkOnly, w.spans, w.groups, w.longest = v, lim.orDefault(), checkOnly, 0, 0, longest{}
 	err = w.request(chunk)
@@ -152,7 +152,7 @@ func (w *walker) resourceSpans(b []byte) error {
 		case 2<<3 | protoenc.Length:
 			err = w.scopeSpans(f.Data, w.v)
 		case deprecatedScopeSpans:
-			// Like pdata: the old field number is always decoded, but ignored if the new one is
+			// As in pdata, the old field number is always decoded, but ignored if the new one is
 			// present.
 			if scopes == 0 {
 				err = w.scopeSpans(f.Data, w.v)

@@ -2,8 +2,8 @@ package otlpdata
 
 import "github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 
-// decodeResource merges the fields of an encoded Resource into w.resource, because a message field
-// that is repeated on the wire is merged.
+// decodeResource merges the fields of an encoded Resource into w.resource, because protobuf merges
+// a message field that occurs several times.
 func (w *walker) decodeResource(b []byte) error {
 	r := &w.resource
 	r.Raw = joinRaw(r.Raw, b)

@@ -110,11 +110,11 @@ func (kv *KeyValue) decode(b []byte, depth int) error {
 	return nil
 }
 
-// validated, instead of a depth, means that the value was validated before, so that nested values
-// need not be checked again.
+// validated, instead of a depth, means that the value was already validated, so that nested values
+// need not be rechecked.
 const validated = 0
 
-// decode merges the fields of an encoded AnyValue into v: the last of several members counts. depth
+// decode merges the fields of an encoded AnyValue into v: the last of several members wins. depth
 // is the maximum number of levels of values, including this one, or validated.
 func (v *Value) decode(b []byte, depth int) error {
 	if v.decodeScalar(b) {

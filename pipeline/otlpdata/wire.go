@@ -18,7 +18,7 @@ func unsafeString(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// unsafeBytes returns s as bytes without copying. They must not be changed.
+// unsafeBytes returns s as bytes without copying. They must not be modified.
 func unsafeBytes(s string) []byte {
 	return unsafe.Slice(unsafe.StringData(s), len(s))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// content is all that a batch says about a span: its fields, and those of its scope, its resource
-// and the metadata. The order of fields is fixed.
+// content is everything that a batch says about a span: the fields of the span, its scope, its
+// resource and the metadata, in a fixed order.
 type content []field
 
 type field struct{ name, value string }
 
-// differs describes the first difference between what was sent and what has arrived, or returns "".
+// differs describes the first difference between sent and arrived content, or returns "".
 func (sent content) differs(arrived content) string {
 	for i, f := range sent {
 		if got := arrived[i].value; got != f.value {
@@ -35,14 +35,14 @@ func shown(value string) string {
 	return value
 }
 
-// named is the content of a span with its name, by which spans are identified.
+// named is the content of a span with its name, which identifies the span.
 type named struct {
 	name    string
 	content content
 }
 
-// read returns the content of the spans of a batch in order, as the options of the suite say. The
-// error says why the batch is invalid.
+// read returns the content of the spans of a batch in order, according to the options of the suite.
+// The error says why the batch is invalid.
 func (s *subject) read(b *otlpdata.Batch) ([]named, error) {
 	td, err := decoded(b)
 	if err != nil {
@@ -70,7 +70,7 @@ func decoded(b *otlpdata.Batch) (ptrace.Traces, error) {
 	return req.Traces(), nil
 }
 
-// miscounted compares the numbers of a batch, which are accounted for, with its spans.
+// miscounted compares the span counts of a batch with its spans.
 func miscounted(b *otlpdata.Batch, td ptrace.Traces) error {
 	counted := otlpdata.FromTraces(td, b.Meta())
 	if got, want := b.Len(), counted.Len(); got != want {

@@ -10,12 +10,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// destination is the Consumer after the component under test. It decides how calls are answered,
-// and records what became of each span, by name.
+// destination is the Consumer after the component under test. It decides the outcome of calls, and
+// records the outcome of each span by name.
 type destination struct {
 	read     func(*otlpdata.Batch) ([]named, error)
 	mu       sync.Mutex
-	answer   func() error  // returns the answer to the next call; nil accepts
+	answer   func() error  // returns the outcome of the next call; nil accepts
 	blocked  chan struct{} // calls wait until it is closed; nil does not block
 	entered  int           // number of calls that have begun
 	left     int           // number of calls that have ended
@@ -32,7 +32,7 @@ func newDestination(read func(*otlpdata.Batch) ([]named, error)) *destination {
 	return &destination{read: read, changed: make(chan struct{}), accepted: map[string][]content{}, refusals: map[string]error{}}
 }
 
-// Consume accepts or refuses the spans of b as decided. For a Partial it rejects the first spans.
+// Consume accepts or refuses the spans of b as decided. With a Partial it rejects the first spans.
 func (d *destination) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	spans, err := d.read(b)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *destination) notify() {
 	d.changed = make(chan struct{})
 }
 
-// settle records the outcome of a call. A nil outcome is the decided answer.
+// settle records the outcome of a call. A nil outcome means the decided one.
 func (d *destination) settle(spans []named, outcome func() error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,10 +104,10 @@ func (d *destination) settle(spans []named, outcome func() error) error {
 	return err
 }
 
-// always makes err the answer to all later calls.
+// always makes err the outcome of all later calls.
 func (d *destination) always(err error) { d.decide(func() error { return err }) }
 
-// decide makes the result of answer the answer to later calls. answer is called with mu held.
+// decide makes answer determine the outcome of later calls. answer is called with mu held.
 func (d *destination) decide(answer func() error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,7 +135,7 @@ func (d *destination) await(n int, timeout time.Duration) bool {
 	return d.awaitCount(&d.entered, n, timeout)
 }
 
-// awaitEnd is like await for calls that have ended.
+// awaitEnd is like await, for calls that have ended.
 func (d *destination) awaitEnd(n int, timeout time.Duration) bool {
 	return d.awaitCount(&d.left, n, timeout)
 }

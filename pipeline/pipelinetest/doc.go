@@ -8,13 +8,13 @@
 //
 // The component is configured by YAML and runs in a real program, between a source and a
 // destination that belong to the suite. The source sends spans. The destination records what
-// arrives, and decides how the component is answered. The checks compare the answer that each
-// sender got with what became of its spans:
+// arrives, and decides the outcome of the component's calls. The checks compare the outcome that
+// each sender got with what happened to its spans:
 //
 //   - Every key of the configuration has a doc tag, and the configuration loads.
 //   - Building opens no port and no file and starts no goroutine.
-//   - The component starts, stops and starts again. It stops under load and when the deadline has
-//     passed. No goroutine stays behind.
+//   - The component starts, stops and restarts. It stops under load and when the deadline has
+//     passed. No goroutine is left.
 //   - If a request is acknowledged, each of its spans has arrived exactly once, with its whole
 //     content: ids, times, attributes, events, links, status, scope, resource, schema URLs and
 //     tenant. If it is refused, none has.
@@ -28,8 +28,8 @@
 //   - A call returns when its context ends.
 //   - Batches are not modified, neither those that were received nor those that were passed on.
 //
-// Spans are identified by their names, which are unique. The options say what else a protocol
-// cannot transport. Run the suite with the race detector, too. A test that calls it must not run in
+// Spans are identified by their names, which are unique. The options say what a protocol cannot
+// transport. Run the suite with the race detector, too. A test that calls it must not run in
 // parallel with others, whose goroutines it would report.
 //
 // The package also has helpers for the tests of a single component: [StartReceiver], [StartHop],

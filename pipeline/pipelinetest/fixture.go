@@ -20,7 +20,7 @@ import (
 // them.
 type Fixture struct {
 	// Settings are passed to the component. A test may change them before it builds the component.
-	// The clock, the files and the network are those of the system.
+	// They use the system's clock, files and network.
 	Settings pipeline.Settings
 	// Registry has the metrics of the component.
 	Registry *prometheus.Registry
@@ -57,7 +57,7 @@ func (f *Fixture) Reports() []error {
 }
 
 // Samples returns the values of a metric by the values of the given labels, joined with spaces. It
-// adds up the samples that have the same ones.
+// adds up samples with the same values.
 func (f *Fixture) Samples(tb testing.TB, metric string, labels ...string) map[string]float64 {
 	tb.Helper()
 	families, err := f.Registry.Gather()
@@ -137,5 +137,5 @@ func StartReceiver[R any](tb testing.TB, f *Fixture, next pipeline.Consumer,
 	return receiver, stop
 }
 
-// FixedTime is a clock for Settings.Env.Now that always shows the same time.
+// FixedTime is a clock for Settings.Env.Now that always returns the same time.
 func FixedTime() time.Time { return time.Unix(1_700_000_000, 0) }

@@ -67,7 +67,7 @@ func (s *suite) origin() {
 	}
 }
 
-// checkJoined sends batches of several chunks, also of many.
+// checkJoined sends batches of several chunks and of many.
 func checkJoined(s *suite) {
 	const many = 100
 	p := s.start()
@@ -110,8 +110,8 @@ func checkEmpty(s *suite) {
 	s.verify(p, outcome{r, err})
 }
 
-// checkBatches checks that the component has not modified the batches that it received and those
-// that it passed on.
+// checkBatches checks that the component has modified neither the batches that it received nor the
+// batches that it passed on.
 func checkBatches(s *suite) {
 	p := s.start()
 	if all := s.callers(p, 4, 8, func(int) bool { return true }); s.sub.passesAnswersOn() {
@@ -150,7 +150,7 @@ func checkOutcomes(s *suite) {
 	}
 }
 
-// checkCallers answers concurrent callers at random.
+// checkCallers returns random outcomes to concurrent callers.
 func checkCallers(s *suite) {
 	const callers, rounds, seed = 64, 4, 1
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -173,8 +173,8 @@ func checkCallers(s *suite) {
 	}
 }
 
-// checkContext ends the context of a call that waits for the destination. Without a destination it
-// makes a call whose context has ended.
+// checkContext ends the context of a call that waits for the destination. Without a destination, it
+// makes a call whose context has already ended.
 func checkContext(s *suite) {
 	p := s.start()
 	ctx, cancel := context.WithCancel(context.Background())

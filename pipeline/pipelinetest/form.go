@@ -18,7 +18,7 @@ type form struct {
 type builder = func(td ptrace.Traces, meta otlpdata.Meta) (*otlpdata.Batch, error)
 
 // forms returns the forms of a Batch that receivers and the batch processor make. A component must
-// handle them alike.
+// treat them alike.
 func forms() []form {
 	return append([]form{
 		{"objects", func(td ptrace.Traces, meta otlpdata.Meta) (*otlpdata.Batch, error) {
@@ -28,8 +28,8 @@ func forms() []form {
 	}, joinedForms()...)
 }
 
-// joinedForms returns the forms of several chunks. All spans of the first chunk are not all spans
-// of the batch, its resource is not that of all spans, and it may have no spans.
+// joinedForms returns the forms with several chunks. The first chunk has only some of the spans,
+// possibly none, and its resource is not the resource of all spans.
 func joinedForms() []form {
 	return []form{
 		{"joined, two chunks", func(td ptrace.Traces, meta otlpdata.Meta) (*otlpdata.Batch, error) {
@@ -53,7 +53,7 @@ func joinedForms() []form {
 	}
 }
 
-// emptyForms returns the forms of a Batch without spans. They ignore td.
+// emptyForms returns forms without spans. They ignore td.
 func emptyForms() []form {
 	all := []form{{"joined chunks without spans", func(_ ptrace.Traces, meta otlpdata.Meta) (*otlpdata.Batch, error) {
 		return join(meta, encode, ptrace.NewTraces(), withoutSpans(), ptrace.NewTraces())
@@ -77,7 +77,7 @@ func encode(td ptrace.Traces, meta otlpdata.Meta) (*otlpdata.Batch, error) {
 	return otlpdata.FromOTLP(enc, meta, otlpdata.Limits{})
 }
 
-// join returns the joined Batch of parts, as the batch processor makes it.
+// join returns a Batch that joins parts, as made by the batch processor.
 func join(meta otlpdata.Meta, build builder, parts ...ptrace.Traces) (*otlpdata.Batch, error) {
 	var batches []*otlpdata.Batch
 	for _, p := range parts {

@@ -18,7 +18,7 @@ type Hop struct {
 }
 
 // StartHop starts a gRPC server with the services that register adds, and stops it when the test
-// ends. addr is an address of localhost; port 0 stands for a free one.
+// ends. addr is an address of localhost; port 0 means any free port.
 func StartHop(tb testing.TB, addr string, register func(*grpc.Server), opts ...grpc.ServerOption) *Hop {
 	tb.Helper()
 	ln, err := net.Listen("tcp", addr)

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// checkBuild builds the component without starting it, as the command `validate` does.
+// checkBuild builds the component without starting it, as `tracing validate` does.
 func checkBuild(s *suite) {
 	block, dir := s.config()
 	running := goleak.IgnoreCurrent()
@@ -80,8 +80,8 @@ func checkLeaks(s *suite) {
 	}
 }
 
-// checkStopUnderLoad stops the component while callers send. Every caller gets an answer, and
-// acknowledged spans have arrived.
+// checkStopUnderLoad stops the component while callers send. Every call must return, and
+// acknowledged spans must have arrived.
 func checkStopUnderLoad(s *suite) {
 	const callers, enough, maxRounds = 8, 64, 1 << 20
 	p := s.start()
@@ -115,7 +115,7 @@ func checkStopUnderLoad(s *suite) {
 	}
 }
 
-// cancelTimeout is the time within which a canceled call is answered.
+// cancelTimeout is the time within which a canceled call must return.
 const cancelTimeout = 200 * time.Millisecond
 
 // checkStopDeadline stops the component with an expired deadline while a call waits for the
@@ -137,7 +137,7 @@ func checkStopDeadline(s *suite) {
 	var o outcome
 	select {
 	case o = <-answer:
-		// Over a network, the call ends a moment later. Until then it must not be answered.
+		// Over a network, the call ends a moment later. Until then it must not get a response.
 		s.destination.awaitEnd(1, s.timeout)
 		s.destination.release()
 	case <-time.After(cancelTimeout): // the call was not canceled

@@ -6,8 +6,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// checkPartial rejects some spans of each request permanently and accepts the others. Sending the
-// request again would duplicate these.
+// checkPartial rejects some spans of each request permanently and accepts the others, which a retry
+// would duplicate.
 func checkPartial(s *suite) {
 	p := s.start()
 	all := []form{{}}
@@ -58,7 +58,7 @@ func (s *suite) partial(p *program, r request, rejected int) {
 	s.partialAnswer(r, err, refused)
 }
 
-// partialAnswer checks the answer to a request of which refused spans were rejected.
+// partialAnswer checks the outcome of a request in which the given number of spans was rejected.
 func (s *suite) partialAnswer(r request, err error, refused int) {
 	s.Helper()
 	switch got := partialOf(err); {

@@ -11,8 +11,8 @@ import (
 // Sink is a Consumer that stores batches, for tests of the component before it. The zero value
 // accepts everything. Sink is safe for concurrent use.
 type Sink struct {
-	// Answer is called for each batch. The batch is stored if it returns nil. A nil Answer accepts
-	// all batches. Set it before the first batch.
+	// Answer is called for each batch. The batch is stored if Answer returns nil. A nil Answer
+	// accepts all batches. Set it before the first batch.
 	Answer func(context.Context, *otlpdata.Batch) error
 
 	mu      sync.Mutex

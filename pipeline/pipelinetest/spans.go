@@ -39,8 +39,8 @@ func (r request) String() string {
 	return fmt.Sprintf("request %d (%s)", r.number, r.form.name)
 }
 
-// request returns a request with span names that are unique in the check. A Batch of it has one of
-// the forms, in turn.
+// request returns a request with span names that are unique in the check. Its Batches use the forms
+// in turn.
 func (s *suite) request() request {
 	var f form
 	if s.sub.isConsumer() {
@@ -176,7 +176,7 @@ func (s *suite) batch(r request) *otlpdata.Batch {
 	if err != nil {
 		s.Fatalf("%s: %v", r, err)
 	}
-	same, err := r.form.build(r.traces, s.meta(r)) // decoding b here would hide what the component does
+	same, err := r.form.build(r.traces, s.meta(r)) // decoding b here would hide modifications by the component
 	if err != nil {
 		s.Fatalf("%s: %v", r, err)
 	}
@@ -216,7 +216,7 @@ func imageOf(b *otlpdata.Batch) (image, error) {
 	return image{encoded: bytes.Clone(encoded), decoded: dec}, nil
 }
 
-// snapshot is a Batch and its content at the time it was passed on.
+// snapshot is a Batch and its content when it was passed on.
 type snapshot struct {
 	batch  *otlpdata.Batch
 	before image

@@ -21,20 +21,20 @@ type ReceiverOptions struct {
 	Config string
 	// Listener is the name of the listener, as in [pipeline.Addressed].
 	Listener string
-	// Unanswered is set for a protocol without answers, such as datagrams. Send returns nil when it
-	// has sent a request. The suite looks for the spans when the receiver has stopped: by then it
-	// has received everything that was sent before.
+	// Unanswered is set for a protocol without responses, such as datagrams. Send returns nil when
+	// it has sent a request. The suite checks the spans when the receiver has stopped: by then it
+	// has received everything.
 	Unanswered bool
-	// PartialSuccess is set for a protocol whose answer has the number of rejected spans. Send then
-	// returns it as a [pipeline.Partial].
+	// PartialSuccess is set for a protocol whose response contains the number of rejected spans.
+	// Send then returns it as a [pipeline.Partial].
 	PartialSuccess bool
-	// Normalize removes from spans what the protocol cannot transport and what the receiver sets
-	// itself. The suite calls it for copies of the spans that were sent and of those that have
-	// arrived, and compares all that is left. nil compares everything. Names must stay unique.
+	// Normalize removes data from spans that the protocol cannot transport or that the receiver
+	// sets itself. The suite calls it for copies of the sent and the arrived spans, and compares
+	// the remaining data. nil compares everything. Names must stay unique.
 	Normalize func(spans ptrace.Traces)
 	// Send makes one attempt to send spans to an address, as a client of the protocol does. It
-	// returns nil if the client would take the spans as accepted, a permanent error (see
-	// [pipeline.IsPermanent]) if the client would give up, and another error if it would try again.
+	// returns nil if the client would consider the spans accepted, a permanent error (see
+	// [pipeline.IsPermanent]) if the client would give up, and another error if it would retry.
 	// Send is called concurrently. It closes its connections before the receiver is stopped.
 	Send func(ctx context.Context, addr string, spans ptrace.Traces) error
 }
@@ -53,9 +53,9 @@ func receiverSubject(f pipeline.Factory, o ReceiverOptions) *subject {
 type ProcessorOptions struct {
 	// Config is the configuration of the processor in YAML.
 	Config string
-	// Expect changes a copy of the spans of a request into those that the processor passes on. nil
-	// stands for a processor that changes nothing. Some spans of each request must be left, with
-	// their names.
+	// Expect changes a copy of a request's spans into the spans that the processor passes on. nil
+	// means that the processor changes nothing. Some spans of each request must be left, with their
+	// names.
 	Expect func(spans ptrace.Traces)
 }
 
@@ -76,24 +76,25 @@ func Connector(t *testing.T, f pipeline.Factory, o ProcessorOptions) { Processor
 type ExporterOptions struct {
 	// Config returns the configuration of the exporter in YAML. It is called once for each check.
 	// For an exporter that sends to a next hop, Config starts a server, the far end, that passes
-	// the whole content of everything it receives to next and answers with the outcome. tb.Cleanup
-	// stops the server. The suite disables the retries of [pipeline.Delivery]; the configuration
-	// must not have a sending_queue.
+	// everything it receives to next and responds with the outcome. tb.Cleanup stops the server.
+	// The suite disables the retries of [pipeline.Delivery]; the configuration must not have a
+	// sending_queue.
 	Config func(tb testing.TB, next pipeline.Consumer) string
 	// NoTenant is set for a protocol that does not transport the tenant.
 	NoTenant bool
-	// NoPartialSuccess is set for a protocol whose answer cannot have the number of rejected spans.
-	// Otherwise the far end answers a [pipeline.Partial] of next with it.
+	// NoPartialSuccess is set for a protocol whose response cannot contain the number of rejected
+	// spans. Otherwise the far end responds to a [pipeline.Partial] of next with this number.
 	NoPartialSuccess bool
-	// Normalize removes from spans what the protocol cannot transport. The suite calls it for
-	// copies of the spans that were passed to the exporter and of those that have arrived, and
-	// compares all that is left. nil compares everything. Names must stay unique.
+	// Normalize removes data from spans that the protocol cannot transport. The suite calls it for
+	// copies of the spans that were passed to the exporter and of the arrived spans, and compares
+	// the remaining data. nil compares everything. Names must stay unique.
 	Normalize func(spans ptrace.Traces)
 	// Read is set for a store. It returns all spans of the [Tenants] in exporter, which is the
 	// value that the factory has built, with their tenants in [otlpdata.Meta]. Config does not use
 	// next then.
 	Read func(exporter any) ([]*otlpdata.Batch, error)
-	// Discards is set for an exporter that discards spans. The suite does not look for them then.
+	// Discards is set for an exporter that discards spans. The suite then does not check that they
+	// arrive.
 	Discards bool
 }
 
@@ -139,13 +140,13 @@ func (s *subject) isConsumer() bool { return s.factory.Kind() != pipeline.KindRe
 // hasDestination reports whether the component passes spans on to the destination.
 func (s *subject) hasDestination() bool { return s.stored == nil && !s.discards }
 
-// isSilent reports whether senders get no answer.
+// isSilent reports whether senders get no response.
 func (s *subject) isSilent() bool { return s.silent }
 
-// answers reports whether senders get an answer.
+// answers reports whether senders get a response.
 func (s *subject) answers() bool { return !s.silent }
 
-// passesAnswersOn reports whether senders get the answer of the destination.
+// passesAnswersOn reports whether senders get the outcome from the destination.
 func (s *subject) passesAnswersOn() bool { return s.hasDestination() && s.answers() }
 
 // check is one check of the suite. It runs for the subjects that on selects, or for all if on is

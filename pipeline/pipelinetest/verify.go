@@ -32,7 +32,7 @@ func (s *suite) within(what string, f func() error) error {
 	}
 }
 
-// send sends a request to the component and returns the answer.
+// send sends a request to the component and returns the outcome.
 func (s *suite) send(p *program, r request) error {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
@@ -114,8 +114,8 @@ func (s *suite) arrivals(p *program) map[string][]content {
 // maxMismatches is the maximum number of requests with the same outcome that are reported.
 const maxMismatches = 5
 
-// verify compares answers with what became of the spans, and reports the first mismatch of each
-// request: first of those that were acknowledged, then of the others.
+// verify compares outcomes with the arrived spans, and reports the first mismatch of each request:
+// acknowledged requests first, then the others.
 func (s *suite) verify(p *program, all ...outcome) {
 	s.Helper()
 	if s.sub.discards {
@@ -147,7 +147,7 @@ func (s *suite) report(mismatches []string) {
 	}
 }
 
-// mismatch describes how an answer differs from what became of the spans, or returns "".
+// mismatch describes how an outcome differs from the arrived spans, or returns "".
 func (s *suite) mismatch(o outcome, arrived map[string][]content) string {
 	if errors.Is(o.err, errHung) {
 		return ""
@@ -170,9 +170,9 @@ func (s *suite) mismatch(o outcome, arrived map[string][]content) string {
 	return s.wrongClass(o.err, s.destination.refusal(o.request.want[0].name))
 }
 
-// wrongClass describes how the class of an error differs from that of the refusal by the
-// destination, or returns "". A processor passes the class on unchanged. Over a network, a
-// permanent error stays permanent and any other error does not become permanent.
+// wrongClass describes how the class of an error differs from the class of the destination's
+// refusal, or returns "". A processor passes the class on unchanged. Over a network, a permanent
+// error stays permanent and any other error does not become permanent.
 func (s *suite) wrongClass(got, refusal error) string {
 	if got == nil || refusal == nil {
 		return ""
@@ -196,7 +196,7 @@ func permanence(permanent bool) string {
 	return "temporary"
 }
 
-// classOf describes the class of an error by the answers that it maps to.
+// classOf describes the class of an error by the statuses that it maps to.
 func classOf(err error) string {
 	code, after := pipeline.HTTPStatus(err)
 	s := fmt.Sprintf("%s (%d, %s)", permanence(pipeline.IsPermanent(err)), code, pipeline.GRPCStatus(err).Code())
@@ -215,7 +215,7 @@ func partialOf(err error) *pipeline.Partial {
 	return p
 }
 
-// refusals returns errors of every class, also errors of a next hop.
+// refusals returns errors of every class, including errors of a next hop.
 func refusals() []error {
 	return []error{
 		pipeline.Permanent(errors.New("invalid spans")),

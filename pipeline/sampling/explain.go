@@ -30,13 +30,13 @@ type Explanation struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// ServedRequest is an answered strategy request.
+// ServedRequest is a strategy request that was served.
 type ServedRequest struct {
 	Client
 	At time.Time `json:"at"`
 	// Answer is a summary of the strategy, or the error.
 	Answer string `json:"told"`
-	// Failed says that the answer was an error. Clients then keep the previous strategy, which is
+	// Failed says that the response was an error. Clients then keep the previous strategy, which is
 	// in Previous if known.
 	Failed   bool   `json:"failed,omitempty"`
 	Previous string `json:"kept,omitempty"`
@@ -68,7 +68,7 @@ type AdaptiveOperation struct {
 // AdaptiveInterval holds the counts of an operation in an interval.
 type AdaptiveInterval struct {
 	Until time.Time `json:"until"`
-	// Sampled is the number of traces per second that were sampled with a probability, and Begun
+	// Sampled is the number of traces per second that were sampled with a probability, and Begun is
 	// the estimated number of new traces per second.
 	Sampled float64 `json:"sampledPerSecond"`
 	Begun   float64 `json:"begunPerSecond"`

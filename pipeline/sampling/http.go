@@ -43,8 +43,8 @@ func (h Handlers) strategy(w http.ResponseWriter, r *http.Request, transport str
 	writeJSON(w, body)
 }
 
-// Baggage returns a handler for requests for baggage restrictions, which, as in other agents and
-// collectors, always fail. msg is the error text.
+// Baggage returns a handler for requests for baggage restrictions. As in other agents and
+// collectors, they always fail. msg is the error text.
 func (h Handlers) Baggage(msg string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := requestedService(w, r); ok {
@@ -82,8 +82,8 @@ func (h Handlers) Explain(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, append(body, '\n'))
 }
 
-// requestedService returns the service parameter of a GET request; it may be empty. It answers
-// invalid requests itself and returns false.
+// requestedService returns the service parameter of a GET request; it may be empty. If the request
+// is invalid, it sends a response and returns false.
 func requestedService(w http.ResponseWriter, r *http.Request) (service string, ok bool) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
@@ -95,7 +95,7 @@ func requestedService(w http.ResponseWriter, r *http.Request) (service string, o
 		http.Error(w, "'service' parameter must be provided once", http.StatusBadRequest)
 		return "", false
 	}
-	return strings.Clone(services[0]), true // cloned, so that the name does not keep the whole query in memory
+	return strings.Clone(services[0]), true // cloned so that the name does not keep the whole query in memory
 }
 
 func writeJSON(w http.ResponseWriter, body []byte) {

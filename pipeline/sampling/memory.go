@@ -26,7 +26,7 @@ type State struct {
 	Latest      *Calculation `json:"latest,omitempty"`
 }
 
-// maxLeases is the maximum number of resources.
+// maxLeases is the maximum number of resources with a lease.
 const maxLeases = 64
 
 var errTooManyLeases = errors.New("too many leases")

@@ -20,7 +20,7 @@ type Overview struct {
 	// Default is the strategy of services that are not listed. Its Sampler is empty if a collector
 	// decides.
 	Default ServiceStrategy `json:"default"`
-	// Services are those with a strategy of their own, and those that clients have asked for, by
+	// Services are the services that have their own strategy or that clients have asked for, by
 	// name.
 	Services []ServiceStrategy `json:"services"`
 	Omitted  int               `json:"omitted"` // services beyond the limit
@@ -32,7 +32,7 @@ type Overview struct {
 type ServiceStrategy struct {
 	Service    string  `json:"service"`
 	Sampler    Sampler `json:"sampler"`
-	Operations int     `json:"operations"` // with strategies of their own
+	Operations int     `json:"operations"` // with their own strategies
 	Origin     Origin  `json:"origin"`
 	Clients    int     `json:"clients"` // that are remembered
 	// Last is the latest request of a client; nil if none is remembered.

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Provider provides sampling strategies. Strategy must be safe for concurrent use. Services that
-// are unknown, or have an empty name, get the default strategy. An error means that the strategy is
-// currently not available.
+// Provider provides sampling strategies. Strategy must be safe for concurrent use. Unknown
+// services, and the empty name, get the default strategy. An error means that the strategy is
+// currently unavailable.
 type Provider interface {
 	Strategy(ctx context.Context, q Request) (Answer, error)
 }
@@ -54,9 +54,9 @@ type Origin struct {
 	// `http://host/strategies.json:12`, or the address of a collector. It is empty for the built-in
 	// strategy.
 	Place string `json:"place,omitempty"`
-	// Rule says in words why the service has this strategy.
+	// Rule describes why the service has this strategy.
 	Rule string `json:"rule"`
-	// Since is the time since when the strategy is unchanged, as far as this process knows.
+	// Since is when the strategy last changed, as far as this process knows.
 	Since time.Time `json:"since,omitzero"`
 	// Problem is the current error of the source, or empty. If set, the strategy is the last valid
 	// one.

@@ -9,7 +9,7 @@ import (
 // calculation, and the lease of the leader. Span stores implement it; components refer to it
 // through a pipeline.Ref. Its methods must be safe for concurrent use by several collectors. Values
 // passed to and returned from a store are shared and must not be modified. If a method that adds
-// data returns an error, the data may have been stored or not.
+// data returns an error, the data may or may not have been stored.
 type Store interface {
 	ThroughputStore
 	CalculationStore
@@ -21,8 +21,8 @@ type ThroughputStore interface {
 	// AddThroughput stores the counts of a collector, and deletes counts of intervals that ended at
 	// or before since.
 	AddThroughput(ctx context.Context, t Throughput, since time.Time) error
-	// Throughput returns the counts of intervals that ended after after and not later than until,
-	// in no particular order.
+	// Throughput returns the counts of intervals that ended after the time after and at or before
+	// until, in any order.
 	Throughput(ctx context.Context, after, until time.Time) ([]Throughput, error)
 }
 
@@ -43,8 +43,8 @@ type LeaseStore interface {
 	EndLease(ctx context.Context, resource, owner string) error
 }
 
-// Lease is the ownership of a resource. Until is a time of the clock of the store; it is zero if
-// there was never a lease.
+// Lease is the ownership of a resource. Until is a time on the store's clock; it is zero if there
+// was never a lease.
 type Lease struct {
 	Owner string
 	Until time.Time
@@ -58,9 +58,8 @@ const (
 	// MaxProbabilities is the maximum number of distinct probabilities of an operation in one
 	// interval.
 	MaxProbabilities = 10
-	// MinProbability is the minimum probability of observed traces that is accepted. With a smaller
-	// one, a trace would stand for an implausible number of traces, and calculations could
-	// overflow.
+	// MinProbability is the minimum accepted probability of observed traces. With a lower one, a
+	// trace would stand for an implausible number of traces, and calculations could overflow.
 	MinProbability = 1e-12
 	// MaxRecent is the maximum number of previous probabilities that are kept for an operation.
 	MaxRecent = 16
@@ -121,9 +120,9 @@ type Decision struct {
 	QPS float64 `json:"qps"`
 	// Samples is the number of sampled traces that the probability was calculated from.
 	Samples float64 `json:"samples"`
-	// Reason says in words why the operation has this probability.
+	// Reason describes why the operation has this probability.
 	Reason string `json:"reason"`
-	// Changed is the time of the last change of Probability.
+	// Changed is when Probability last changed.
 	Changed time.Time `json:"changed"`
 	// Recent are previous probabilities, the latest first, at most MaxRecent.
 	Recent []float64 `json:"recent,omitempty"`

@@ -11,10 +11,10 @@ import (
 )
 
 // Type is the type of a strategy for clients that do not support operation strategies. The values
-// are those of the protocol.
+// are defined by the protocol.
 type Type uint8
 
-// Strategy types. Strategies by operation have no type of their own.
+// Strategy types. There is no type for strategies by operation.
 const (
 	Probabilistic Type = iota
 	RateLimiting
@@ -84,7 +84,7 @@ func same[T comparable](a, b *T) bool {
 
 // Sampler is the sampler that a client uses for traces that start with one operation.
 type Sampler struct {
-	Type  string  `json:"type"`  // `probabilistic` or `ratelimiting`, as the tag sampler.type of root spans says
+	Type  string  `json:"type"`  // `probabilistic` or `ratelimiting`, as in the tag sampler.type of root spans
 	Param float64 `json:"param"` // probability, or traces per second
 	// LowerBound is the minimum number of traces per second that are sampled regardless of the
 	// probability; their tag sampler.type is `lowerbound`.
@@ -150,7 +150,7 @@ type (
 	}
 )
 
-// MarshalJSON returns the form in which the type is a word. It fails for numbers that JSON cannot
+// MarshalJSON returns the form with the type as a word. It fails for numbers that JSON cannot
 // represent.
 func (s *Strategy) MarshalJSON() ([]byte, error) { return s.marshal(s.Type.String()) }
 
@@ -165,7 +165,7 @@ func (s *Strategy) CheckLegacy() error {
 	return nil
 }
 
-// LegacyJSON returns the form of old agents, in which the type is a number. It fails if CheckLegacy
+// LegacyJSON returns the form of old agents, with the type as a number. It fails if CheckLegacy
 // does.
 func (s *Strategy) LegacyJSON() ([]byte, error) {
 	if err := s.CheckLegacy(); err != nil {

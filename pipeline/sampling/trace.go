@@ -29,7 +29,7 @@ const (
 const (
 	MethodConsistent = "consistent" // number of the trace: the last 56 bits of its id (W3C)
 	MethodHash       = "hash"       // number of the trace: a hash of its id
-	MethodSDK        = "sdk"        // OpenTelemetry: half of the id; the rules have those of other clients
+	MethodSDK        = "sdk"        // OpenTelemetry: half of the id; the rules describe other clients
 	MethodRate       = "rate"       // traces per second
 	MethodPolicies   = "policies"   // of tail sampling
 	MethodConditions = "conditions" // spans that match any are dropped
@@ -42,9 +42,9 @@ type Stage struct {
 	Pipelines []string `json:"pipelines,omitempty"` // set by the caller
 	Method    string   `json:"method"`
 	Verdict   Verdict  `json:"verdict"`
-	// Probability is that of the stage; nil if it has none.
+	// Probability is the probability of the stage; nil if it has none.
 	Probability *float64 `json:"probability,omitempty"`
-	// Needs is the lowest probability with which the stage keeps the trace; nil without a trace id.
+	// Needs is the lowest probability at which the stage keeps the trace; nil without a trace id.
 	Needs *float64 `json:"needs,omitempty"`
 	// Key is the key of the configuration that decides.
 	Key string `json:"key,omitempty"`
@@ -63,7 +63,7 @@ type Rule struct {
 	Needs       *float64 `json:"needs,omitempty"`
 }
 
-// Decide sets Verdict by Probability and the lowest probability that keeps the trace.
+// Decide sets Verdict from Probability and the lowest probability that keeps the trace.
 func (s *Stage) Decide(probability, needs float64, id TraceID) {
 	s.Probability = &probability
 	s.Verdict = Depends
@@ -91,8 +91,8 @@ func NeedsConsistent(id TraceID) float64 {
 	return 1 - float64(randomness)/all
 }
 
-// ClientStage returns the stage in which a client decides with a sampler. Clients number a trace in
-// different ways; if these disagree, the decision depends on the client.
+// ClientStage returns the stage in which a client decides with a sampler. Clients derive the number
+// of a trace in different ways; if the results disagree, the decision depends on the client.
 func ClientStage(sampler Sampler, id TraceID) Stage {
 	s := Stage{Kind: "client", Method: MethodSDK, Verdict: Depends}
 	if sampler.Type == "ratelimiting" {

@@ -45,9 +45,9 @@ func (v *ownVisitor) Span(*otlpdata.Span) error {
 	return nil
 }
 
-// StartIntake begins the span of passing on the spans of a received batch, at now: below the
-// request of ctx, whose earlier parts it adds, or as a new trace if no client waits. Batches of
-// spans of self-tracing are not traced, and neither are their requests. See Start.
+// StartIntake starts the span for passing on a received batch, at now. The span is below the
+// request of ctx, whose earlier parts StartIntake adds, or starts a new trace if no client waits.
+// Batches of spans of self-tracing, and their requests, are not traced. See Start.
 func (t *Tracer) StartIntake(ctx context.Context, name string, b *otlpdata.Batch,
 	now func() time.Time) (context.Context, trace.Span) {
 	if !t.On() {
@@ -61,8 +61,9 @@ func (t *Tracer) StartIntake(ctx context.Context, name string, b *otlpdata.Batch
 	return t.StartBatch(ctx, name, b)
 }
 
-// StartBatch begins a span of work on a batch: below the span of ctx, or as a new trace if ctx has
-// none, for example after a queue. Batches of spans of self-tracing are not traced. See Start.
+// StartBatch starts a span for work on a batch. The span is below the span of ctx, or starts a new
+// trace if ctx has none, for example after a queue. Batches of spans of self-tracing are not
+// traced. See Start.
 func (t *Tracer) StartBatch(ctx context.Context, name string, b *otlpdata.Batch) (context.Context, trace.Span) {
 	s := t.source()
 	if s == nil {

@@ -11,11 +11,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Request is the trace of a request of a client. A nil Request is not traced. Its methods can be
-// called concurrently.
+// Request is the trace of a client's request. A nil Request is not traced. It is safe for
+// concurrent use.
 type Request struct {
 	source *source
-	parent context.Context // of the span: has the span of the client, if the request names it
+	parent context.Context // of the span: contains the client's span, if the request names it
 	start  time.Time
 	read   time.Time // when the body was read; zero before
 
@@ -34,9 +34,9 @@ func requestOf(ctx context.Context) *Request {
 	return r
 }
 
-// Request begins the trace of a request that began at start, whose headers may name the span of the
-// client. It returns a context for the work on the request. If the tracer is off, or the request
-// sends spans of self-tracing, it returns ctx and nil. The caller must call End.
+// Request starts the trace of a request that began at start, and whose headers may name the
+// client's span. It returns a context for the work on the request. If the tracer is off, or the
+// request sends spans of self-tracing, it returns ctx and nil. The caller must call End.
 func (t *Tracer) Request(ctx context.Context, name string, start time.Time, headers propagation.TextMapCarrier,
 	attrs ...attribute.KeyValue) (context.Context, *Request) {
 	s := t.source()
@@ -47,8 +47,8 @@ func (t *Tracer) Request(ctx context.Context, name string, start time.Time, head
 	return context.WithValue(ctx, requestKey{}, r), r
 }
 
-// root returns the span of the request, which it makes if necessary. It returns a span that records
-// nothing if the request is not traced.
+// root returns the span of the request, which it starts if necessary. If the request is not traced,
+// the span records nothing.
 func (r *Request) root() trace.Span {
 	if r == nil {
 		return none
@@ -65,7 +65,7 @@ func (r *Request) root() trace.Span {
 	return r.span
 }
 
-// exclude prevents the trace of the request of ctx, unless it has been needed already.
+// exclude prevents the trace of the request of ctx, unless the trace has already started.
 func exclude(ctx context.Context) {
 	r := requestOf(ctx)
 	if r == nil {
@@ -86,8 +86,8 @@ func (r *Request) MarkRead(at time.Time) {
 	r.read = at
 }
 
-// recordIntake adds the spans of the parts of the request of ctx before its spans are passed on at
-// now: reading its body, and decoding it.
+// recordIntake adds spans for the parts of ctx's request before its spans are passed on at now:
+// reading and decoding the body.
 func (t *Tracer) recordIntake(ctx context.Context, now time.Time) {
 	r := requestOf(ctx)
 	if r == nil {
@@ -102,7 +102,7 @@ func (t *Tracer) recordIntake(ctx context.Context, now time.Time) {
 	}
 }
 
-// Response returns the value of the header traceresponse of W3C Trace Context, or "" if the request
+// Response returns the value of the traceresponse header (W3C Trace Context), or "" if the request
 // is not traced.
 func (r *Request) Response() string {
 	c := r.root().SpanContext()
@@ -112,8 +112,8 @@ func (r *Request) Response() string {
 	return fmt.Sprintf("00-%s-%s-%02x", c.TraceID(), c.SpanID(), byte(c.TraceFlags()))
 }
 
-// End ends the request with its final name, attributes of the answer, and the text of the failure
-// of this process, or "".
+// End ends the request with its final name, attributes of the response, and the text of this
+// process's failure, or "".
 func (r *Request) End(name, failure string, attrs ...attribute.KeyValue) {
 	span := r.root()
 	if !span.IsRecording() {

@@ -16,8 +16,7 @@ import (
 // Scope is the name of the instrumentation scope of all spans of self-tracing.
 const Scope = "github.com/tracing-backend/tracing"
 
-// Tracer makes spans while it is on. A nil Tracer is always off. Its methods can be called
-// concurrently.
+// Tracer makes spans while it is on. A nil Tracer is always off. It is safe for concurrent use.
 type Tracer struct{ active atomic.Pointer[source] }
 
 // source makes spans and passes their contexts to other processes.
@@ -26,8 +25,8 @@ type source struct {
 	propagator propagation.TextMapPropagator
 }
 
-// TurnOn makes the tracer take its spans from provider. propagator reads and writes the headers of
-// requests.
+// TurnOn makes the tracer create its spans with provider. propagator reads and writes the headers
+// of requests.
 func (t *Tracer) TurnOn(provider trace.TracerProvider, propagator propagation.TextMapPropagator) {
 	t.active.Store(&source{provider.Tracer(Scope), propagator})
 }
@@ -57,8 +56,8 @@ func (t *Tracer) StartClient(ctx context.Context, name string) (context.Context,
 	return s.start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
 }
 
-// Start begins a span below the span or the request of ctx, and returns it with a context for its
-// own parts. If the tracer is off, or nothing of ctx is traced, it returns ctx and a span that
+// Start starts a span below the span or the request of ctx, and returns it with a context for its
+// children. If the tracer is off, or nothing of ctx is traced, it returns ctx and a span that
 // records nothing. The caller must end the span, see [End].
 func (t *Tracer) Start(ctx context.Context, name string) (context.Context, trace.Span) {
 	s := t.source()
@@ -84,7 +83,7 @@ func spanOf(ctx context.Context) trace.Span {
 	return requestOf(ctx).root()
 }
 
-// StartRoot begins a trace of work that no client waits for. See Start.
+// StartRoot starts a trace of work that no client waits for. See Start.
 func (t *Tracer) StartRoot(ctx context.Context, name string) (context.Context, trace.Span) {
 	s := t.source()
 	if s == nil {
@@ -93,7 +92,7 @@ func (t *Tracer) StartRoot(ctx context.Context, name string) (context.Context, t
 	return s.tracer.Start(ctx, name, trace.WithNewRoot(), trace.WithLinks(linksOf(ctx)...))
 }
 
-// record adds a span of a part that has already ended to the span or the request of ctx.
+// record adds a span that has already ended to the span or the request of ctx.
 func (t *Tracer) record(ctx context.Context, name string, from, to time.Time) {
 	if s := t.source(); s != nil {
 		_, span := s.start(ctx, name, trace.WithTimestamp(from))
@@ -109,8 +108,8 @@ func End(span trace.Span, err error) {
 	span.End()
 }
 
-// fail marks a span as failed. The text may contain what a client sent; an exporter would refuse
-// all spans of a batch because of one text that is not UTF-8.
+// fail marks a span as failed. The text may contain client data, and an exporter would refuse a
+// whole batch because of one text that is not UTF-8.
 func fail(span trace.Span, text string) {
 	span.SetStatus(codes.Error, strings.ToValidUTF8(text, "\uFFFD"))
 }
@@ -125,8 +124,8 @@ func (t *Tracer) Inject(ctx context.Context, headers propagation.TextMapCarrier)
 
 type linksKey struct{}
 
-// WithLinks returns a context for work that is done for several callers at once: the trace that
-// StartRoot begins with it links to the current spans of the callers.
+// WithLinks returns a context for work on behalf of several callers: a trace that StartRoot starts
+// with it links to the current spans of the callers.
 func WithLinks(ctx context.Context, callers ...context.Context) context.Context {
 	var links []trace.Link
 	for _, c := range callers {

@@ -1,5 +1,6 @@
-// Package soak decides with which seed, and for how long, tests with random input run: a short
-// run in `make test`, the same one with more rounds in `make test-long`, long random ones in `make soak`.
+// Package soak determines the seed and the duration of tests with random input: a short run in
+// `make test`, more rounds with the same seed in `make test-long`, and long runs with random seeds
+// in `make soak`.
 package soak
 
 import (
@@ -30,15 +31,14 @@ func Seed(tb testing.TB) uint64 {
 	return seed
 }
 
-// Repeating reports whether the seed is given as a number: someone repeats a failure and wants
-// logs.
+// Repeating reports whether the seed is given as a number, to reproduce a failure with logs.
 func Repeating() bool {
 	_, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
 	return err == nil
 }
 
-// Rounds returns the number of rounds of a test: normal, or short with -short, in both cases
-// multiplied by TRACING_SOAK.
+// Rounds returns the number of rounds of a test: normal, or short with -short, multiplied by
+// TRACING_SOAK.
 func Rounds(tb testing.TB, normal, short int) int {
 	tb.Helper()
 	n := normal

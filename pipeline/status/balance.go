@@ -9,9 +9,9 @@ import (
 //
 //	received = stored + sent + refused + dropped + queued + held + in progress
 //
-// Pipelines that share processors or exporters have one equation. If spans take several ways, to
-// several pipelines or exporters, each way counts. What a pipeline passes to a connector is sent,
-// and what a connector passes to a pipeline is received.
+// Pipelines that share processors or exporters have one equation. If spans are passed to several
+// pipelines or exporters, they count once for each way. Spans that a pipeline passes to a connector
+// are sent; spans that a connector passes to a pipeline are received.
 type Balance struct {
 	Pipelines []string `json:"pipelines"`
 	Ways      int      `json:"ways"`     // to exporters, of the pipeline with most of them
@@ -23,7 +23,7 @@ type Balance struct {
 	Lost      int64    `json:"lost"` // the part of Dropped that was not dropped on purpose
 	Queued    int64    `json:"queued"`
 	Held      int64    `json:"held"`
-	// Difference is Received without all of the above.
+	// Difference is Received minus all of the above.
 	Difference int64   `json:"difference"`
 	Verdict    Verdict `json:"verdict"`
 }
@@ -34,24 +34,23 @@ type Verdict string
 // Verdicts.
 const (
 	Balanced   Verdict = "balanced"
-	InProgress Verdict = "in_progress" // the difference is spans that are processed at the moment
-	// Twice says that spans have several outcomes: one way stored them and another one refused
-	// them, so that their sender sends them again.
+	InProgress Verdict = "in_progress" // the difference is spans that are being processed
+	// Twice says that spans have several outcomes: they were stored on one way and refused on
+	// another, so that their sender resends them.
 	Twice Verdict = "twice"
-	// More says that more spans left than came: an earlier process left them in a queue on disk, or
-	// a processor made them.
+	// More says that more spans left than arrived: an earlier process left them in a queue on disk,
+	// or a processor made them.
 	More       Verdict = "more"
 	Unbalanced Verdict = "unbalanced"
-	// Unknown says that the counters of a processor are about several pipelines with different
-	// ways.
+	// Unknown says that a processor's counters cover several pipelines with different ways.
 	Unknown Verdict = "unknown"
 )
 
-// Way describes where spans go that do not come from a receiver: an extension writes them to an
-// exporter.
+// Way describes the destination of spans that do not come from a receiver: an extension writes them
+// to an exporter.
 type Way struct{ Extension, Exporter string }
 
-// BalanceInput is what Balances calculates with.
+// BalanceInput is the input of Balances.
 type BalanceInput struct {
 	Pipelines []Pipeline
 	Accounts  []Account
@@ -102,7 +101,7 @@ const (
 	kindExtension = "extension"
 )
 
-// role returns what the component is in its pipeline.
+// role returns the role of the component in its pipeline.
 func (c Component) role() string { return cmp.Or(c.Role, c.Kind) }
 
 // members returns the components that have a role in a pipeline.
@@ -162,7 +161,7 @@ func (in *BalanceInput) balance(group []Pipeline) Balance {
 	return b
 }
 
-// count adds what a processor or exporter has dropped, queued or held.
+// count adds the dropped, queued and held spans of a processor or exporter.
 func (b *Balance) count(a Account, ways int64) {
 	b.Dropped += a.Dropped * ways
 	b.Lost += a.Lost * ways
@@ -170,8 +169,8 @@ func (b *Balance) count(a Account, ways int64) {
 	b.Held += a.Held * ways
 }
 
-// received returns the spans that a pipeline was offered by a receiver or connector, and how many
-// of them it refused.
+// received returns the number of spans that a receiver or connector offered to a pipeline, and how
+// many of them were refused.
 func (in *BalanceInput) received(from Component, pipeline string) (offered, refused int64) {
 	a := in.account(from.Component, from.Kind)
 	if from.Kind != kindConnector {
@@ -221,7 +220,7 @@ func (b *Balance) Unaccounted(inProgress int64) int64 {
 	return max(b.Difference-inProgress/minSpanBytes*int64(max(b.Ways, 1)), 0)
 }
 
-// fansOut reports whether a receiver of a group passes its spans on more than one way.
+// fansOut reports whether a receiver of a group passes its spans to more than one way.
 func (in *BalanceInput) fansOut(group []Pipeline) bool {
 	for _, p := range group {
 		for _, r := range members(p, kindReceiver) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Details is what operators see of a process: the state of its components, what it has received,
-// and what became of each span. It is about all tenants together. Counters begin with the process.
-// Times in JSON are those of RFC 3339, durations are nanoseconds.
+// Details is the state of a process for operators: its components, the received spans, and their
+// outcomes. It covers all tenants together. Counters start with the process. In JSON, times are in
+// RFC 3339 format and durations in nanoseconds.
 type Details struct {
 	Process  string    `json:"process"` // name of the host
 	Build    Build     `json:"build"`
@@ -73,7 +73,7 @@ type Queue struct {
 
 // StoreReporter is implemented by exporters that store spans.
 type StoreReporter interface {
-	// StoreStatus returns what the store holds for all tenants together. It reads no spans.
+	// StoreStatus returns the content of the store for all tenants together. It reads no spans.
 	StoreStatus(ctx context.Context) (Store, error)
 }
 
@@ -90,15 +90,16 @@ type Store struct {
 	Quarantined int           `json:"quarantined"`
 	LogBytes    int64         `json:"logBytes"`             // write-ahead log
 	Oldest      time.Time     `json:"oldest,omitzero"`      // first arrival
-	OldestStart time.Time     `json:"oldestStart,omitzero"` // start of the oldest span, as the client said
+	OldestStart time.Time     `json:"oldestStart,omitzero"` // start of the oldest span, as set by the client
 	// Parts are the arrivals of stored spans in MaxParts equal parts from Oldest to now.
 	Parts []Part `json:"parts"`
-	// Gaps are times of at least MinGap without arrivals, the longest MaxGaps of them by time.
+	// Gaps are the longest MaxGaps periods without arrivals, of at least MinGap each, in order of
+	// time.
 	Gaps []Gap `json:"gaps"`
-	// Expiring is what retention will delete, by the end of the next hour and the next day, if
-	// nothing is deleted for its size before.
+	// Expiring is what retention will delete within the next hour and the next day, if the size
+	// limit deletes nothing before.
 	Expiring []Expiry `json:"expiring"`
-	Problem  string   `json:"problem,omitempty"` // why the store could not tell
+	Problem  string   `json:"problem,omitempty"` // why the status is unknown
 }
 
 // Limits of a [Store].
@@ -108,7 +109,7 @@ const (
 	MinGap   = 15 * time.Minute
 )
 
-// Part is the spans that arrived from Start on, for an equal part of the retention.
+// Part counts the spans that arrived in one of several equal parts of the time, beginning at Start.
 type Part struct {
 	Start time.Time `json:"start"`
 	Spans int64     `json:"spans"`
@@ -120,7 +121,7 @@ type Gap struct {
 	To   time.Time `json:"to"`
 }
 
-// Expiry is what retention will delete within a time.
+// Expiry is what retention will delete within a period.
 type Expiry struct {
 	Within time.Duration `json:"within"`
 	Spans  int64         `json:"spans"`

@@ -2,8 +2,8 @@ package status
 
 import "time"
 
-// Intake describes the spans that a process has received. Its counters begin with the process and
-// survive reloads of the configuration.
+// Intake describes the spans that a process has received. Its counters start with the process and
+// survive configuration reloads.
 type Intake struct {
 	Since     time.Time  `json:"since"`     // when the counters began
 	Dropped   uint64     `json:"dropped"`   // acknowledged spans that a sending queue dropped
@@ -16,7 +16,8 @@ type Receiver struct {
 	Transport string   `json:"transport"` // `grpc`, `http`, `udp` or `tcp`; "" if the receiver does not name it
 	Addresses []string `json:"addresses"` // of the open listeners
 	Received  uint64   `json:"received"`  // spans, including the refused ones
-	// Refused is spans whose sender got an error, or that came in datagrams and were not stored.
+	// Refused is the number of spans whose sender got an error, or that arrived in datagrams and
+	// were not stored.
 	Refused uint64 `json:"refused"`
 	// RefusedRequests is the number of requests and datagrams that were refused before their spans
 	// were read, for example because they could not be decoded.

@@ -12,8 +12,9 @@ type Arrivals struct {
 	Spans, Bytes int64
 }
 
-// SetArrivals calculates Spans, Oldest, Parts, Gaps and Expiring of a store. Within one element of
-// all, spans count as spread evenly, and as expired when the last one is older than Retention.
+// SetArrivals calculates Spans, Oldest, Parts, Gaps and Expiring of a store. It assumes that the
+// spans of one element of all are spread evenly, and that they expire when the last one is older
+// than Retention.
 func (s *Store) SetArrivals(all []Arrivals, now time.Time) {
 	all = slices.DeleteFunc(slices.Clone(all), func(a Arrivals) bool { return a.Spans == 0 })
 	slices.SortFunc(all, func(a, b Arrivals) int { return a.First.Compare(b.First) })
@@ -68,7 +69,7 @@ func (s *Store) setParts(all []Arrivals, now time.Time) {
 	}
 }
 
-// setGaps finds times without arrivals, also between the last one and now.
+// setGaps finds periods without arrivals, including the one between the last arrival and now.
 func (s *Store) setGaps(all []Arrivals, now time.Time) {
 	until := all[0].Last
 	for _, a := range append(all[1:len(all):len(all)], Arrivals{First: now, Last: now}) {

@@ -19,18 +19,19 @@ type Build struct {
 type Health struct {
 	Ready  bool
 	Since  time.Time // when all components had started; zero while the process starts or stops
-	Reason string    // why a component makes the process not ready; "" if it is ready, starts or stops
+	Reason string    // why a component makes the process not ready; "" if it is ready, starting or stopping
 }
 
-// HealthAnswer is the JSON body of the answer to a health check.
+// HealthAnswer is the JSON body of the response to a health check.
 type HealthAnswer struct {
 	Status  string    `json:"status"`
 	UpSince time.Time `json:"upSince"`
 	Uptime  string    `json:"uptime"`
 }
 
-// Answer returns the HTTP status code and the body of the answer to a health check: 200 while the
-// process runs, even if it is not ready because of a component, which recovers without a restart.
+// Answer returns the HTTP status code and the body of the response to a health check: 200 while the
+// process runs, even if a component makes it not ready, because the component recovers without a
+// restart.
 func (h Health) Answer(now time.Time) (code int, body HealthAnswer) {
 	if h.Since.IsZero() {
 		return http.StatusServiceUnavailable, HealthAnswer{Status: "Server not available"}
@@ -44,7 +45,7 @@ type State string
 // States, from best to worst.
 const (
 	OK       State = "ok"
-	Degraded State = "degraded" // works in part, or not at the moment; there is a reason
+	Degraded State = "degraded" // works only partly, or not at all at the moment; Reason says why
 	Starting State = "starting"
 	Stopped  State = "stopped"
 )
@@ -55,12 +56,12 @@ func Worse(a, b State) State {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// Report is the state of the process and its parts. The state of a whole is the state of its worst
-// part.
+// Report is the state of the process and its parts. The state of a whole is the worst state of its
+// parts.
 type Report struct {
 	State     State       `json:"status"`
 	Pipelines []Pipeline  `json:"pipelines"`
-	Beside    []Component `json:"beside"` // components that are in no pipeline
+	Beside    []Component `json:"beside"` // components outside of pipelines
 
 	Configuration Reload `json:"configuration"`
 }

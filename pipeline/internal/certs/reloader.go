@@ -14,10 +14,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// maxFileSize is in bytes. The bundle of authorities of a typical system has a quarter of it.
+// maxFileSize is in bytes. The CA bundle of a typical system is a quarter of this size.
 const maxFileSize = 1 << 20
 
-// ReloadOptions configures when files are read again.
+// ReloadOptions configures when files are reread.
 type ReloadOptions struct {
 	// Interval is the minimum time between two checks of the files. 0 disables reloading.
 	Interval time.Duration
@@ -39,8 +39,8 @@ func NewReloadOptions(log *zap.Logger, now func() time.Time, what string, interv
 	}}
 }
 
-// Reloader holds a value parsed from files and parses it again when their contents change. It is
-// safe for concurrent use after Load.
+// Reloader holds a value parsed from files and reparses it when their contents change. It is safe
+// for concurrent use after Load.
 type Reloader[T any] struct {
 	files []string
 	opts  ReloadOptions
@@ -72,7 +72,7 @@ func (r *Reloader[T]) Load() error {
 // Get returns the current value. It reads the files first if Interval has passed.
 func (r *Reloader[T]) Get() T {
 	// If another goroutine is reading the files, use the previous value, so that a slow disk delays
-	// one caller only.
+	// only one caller.
 	if r.opts.Interval > 0 && r.mu.TryLock() {
 		defer r.mu.Unlock()
 		r.refresh()

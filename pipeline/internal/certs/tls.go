@@ -8,8 +8,8 @@ import (
 
 // Files holds the paths of PEM files. "" means no file.
 type Files struct {
-	// Cert and Key hold the own certificate, followed by its chain, and its private key. Both or
-	// neither must be set.
+	// Cert and Key hold this side's certificate, followed by its chain, and its private key. Both
+	// or neither must be set.
 	Cert, Key string
 	// CA holds trusted certificate authorities. Without it, a client trusts the system's
 	// authorities. With it, a server requires a client certificate signed by one of them.
@@ -91,8 +91,8 @@ func (f Files) pool(pem []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Versions parses the values of min_version and max_version, which are `1.0` to `1.3` or "" for the
-// default (0). It returns one error for each value.
+// Versions parses the values of min_version and max_version, which are `1.0` to `1.3`, or "" for
+// the default (0). It returns one error for each value.
 func Versions(minVersion, maxVersion string) (lo, hi uint16, errMin, errMax error) {
 	lo, errMin = parseVersion(minVersion)
 	hi, errMax = parseVersion(maxVersion)

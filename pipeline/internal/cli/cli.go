@@ -58,7 +58,7 @@ type command struct {
 	chosen                              usage  // of the subcommand that runs
 }
 
-// subcommand is one use of the program. The subcommand without a name runs it.
+// subcommand is a command of the program itself. The subcommand without a name runs the program.
 type subcommand struct {
 	usage
 	operand string // what may follow the name: operandPreset, operandType or ""

@@ -91,8 +91,8 @@ func (c *command) candidates(before []string, last string) []candidate {
 	return c.operandValues(u, operands)
 }
 
-// completed returns the command that words begin with, and the other words that are not flags.
-// Without a command, it is the run of a preset.
+// completed returns the command that words begin with, and the remaining words that are not flags.
+// Without a command, it returns the one that runs the program.
 func (c *command) completed(words []string) (u usage, operands []string) {
 	u = c.subcommands()[0].usage
 	for _, known := range c.usages() {
@@ -109,7 +109,7 @@ func (c *command) completed(words []string) (u usage, operands []string) {
 	return u, operands
 }
 
-// operandValues returns the candidates for the next word that is not a flag.
+// operandValues returns the candidates for the next operand.
 func (c *command) operandValues(u usage, operands []string) []candidate {
 	var presets []candidate
 	for _, p := range c.load.Presets {
@@ -138,7 +138,7 @@ func (c *command) operandValues(u usage, operands []string) []candidate {
 	return nil
 }
 
-// nextWords returns the words that follow operands in the names of commands.
+// nextWords returns the words that can follow operands in command names.
 func (c *command) nextWords(operands []string) []candidate {
 	next := map[string]string{}
 	for _, u := range c.usages() {

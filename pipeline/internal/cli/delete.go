@@ -26,11 +26,11 @@ import (
 )
 
 // defaultDeleteTimeout is the default of --timeout. To count the deleted spans, the store may read
-// most of its data before it answers. The value is above the default of operation_timeout of the
-// admin extension, so that the answer of a deletion that takes too long arrives.
+// most of its data before it responds. The value is above the default operation_timeout of the
+// `admin` extension, so that the response arrives even if a deletion times out.
 const defaultDeleteTimeout = 11 * time.Minute
 
-// maxDeleteReply is the maximum number of bytes that are read of an answer.
+// maxDeleteReply is the maximum number of bytes to read from a response.
 const maxDeleteReply = 64 << 10
 
 // deleteFlags are the flags of `tracing delete`.
@@ -94,8 +94,8 @@ func (c *command) deleteSpans(ctx context.Context) int {
 	return exitOK
 }
 
-// request returns the deletion that the flags describe. It checks everything that can be checked
-// without the store.
+// request returns the deletion that the flags describe, after all checks that do not need the
+// store.
 func (d *deleteFlags) request() (*deletion, error) {
 	if err := d.checkEmpty(); err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func (d *deleteFlags) request() (*deletion, error) {
 	return r, nil
 }
 
-// checkEmpty refuses empty values of flags, except for --tenant, which may be empty. They are
-// usually mistakes of a script, which must not delete more than intended.
+// checkEmpty refuses empty flag values, except for --tenant. They are usually mistakes in a script,
+// which must not delete more than intended.
 func (d *deleteFlags) checkEmpty() (err error) {
 	d.flags.Visit(func(f *flag.Flag) {
 		if f.Value.String() == "" && slices.Contains([]string{"service", "from", "to", "trace"}, f.Name) {

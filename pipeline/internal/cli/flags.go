@@ -64,8 +64,8 @@ func (c *command) parseFlags(args []string, own func(*flag.FlagSet)) (operands [
 	return operands, nil
 }
 
-// defineConfigured defines the flags of commands that load a configuration, and returns those that
-// set its keys.
+// defineConfigured defines the flags of commands that load a configuration, and returns the flags
+// that set keys.
 func (c *command) defineConfigured(fs *flag.FlagSet, files, set *stringList) []config.Flag {
 	fs.Var(files, "config", "Configuration file. May be repeated; later files override earlier ones.")
 	fs.Var(set, "set", "Override one value, as PATH=VALUE. Parts of the path are joined by \"::\", or by dots if no key contains a dot.")
@@ -103,11 +103,11 @@ func flagError(fs *flag.FlagSet, err error) error {
 	return unknownFlag(fs, name)
 }
 
-// suggestedFlags is the number of similar flags that the message about an unknown one names.
+// suggestedFlags is the number of similar flags that the error for an unknown flag lists.
 const suggestedFlags = 3
 
-// unknownFlag returns the error for an unknown flag, with the flags that it abbreviates, or those
-// that are most similar.
+// unknownFlag returns the error for an unknown flag, with the flags that it abbreviates or else the
+// most similar ones.
 func unknownFlag(fs *flag.FlagSet, name string) error {
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })

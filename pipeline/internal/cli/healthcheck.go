@@ -19,7 +19,7 @@ import (
 const (
 	healthTimeout  = 5 * time.Second
 	healthPath     = "/readyz"
-	maxHealthReply = 4 << 10 // bytes of the answer that are printed
+	maxHealthReply = 4 << 10 // bytes of the response that are printed
 )
 
 func (c *command) defineHealthcheck(fs *flag.FlagSet) {
@@ -29,8 +29,8 @@ func (c *command) defineHealthcheck(fs *flag.FlagSet) {
 		"of this process selects, for example 1 in a container. Linux only.")
 }
 
-// adminVariable returns the URL of the admin API in the environment, or "" if it is not set or the
-// command line selects a configuration, which is more specific.
+// adminVariable returns the URL of the admin API from the environment. It returns "" if the
+// variable is not set, or if the command line selects a configuration, which takes precedence.
 func (c *command) adminVariable() string {
 	if c.load.Preset != "" || len(c.load.Files) > 0 {
 		return ""
@@ -85,8 +85,8 @@ func checkHealth(ctx context.Context, endpoint string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not an address; write host:port", address)
 	}
-	// The certificate is for another name than localhost. The request contains nothing secret, and
-	// the answer is one bit.
+	// The certificate is for another name than localhost. The request contains no secrets, and the
+	// response is one bit.
 	insecure := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // see above
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: insecure}
 	resp, err := (&http.Client{Transport: transport}).Do(req)

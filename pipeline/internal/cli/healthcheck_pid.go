@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// useProcess selects the configuration of the running process pid: that of its command line. The
-// environment and the working directory of both must be the same, as they are in a container.
+// useProcess selects the configuration of the running process pid, from its command line. Both
+// processes must have the same environment and working directory, as in a container.
 func (c *command) useProcess(pid int) error {
 	if c.load.Preset != "" || len(c.load.Files) > 0 || c.endpoint != "" {
 		return errors.New("--pid cannot be combined with PRESET, --config or --endpoint")
@@ -29,8 +29,8 @@ func (c *command) useProcess(pid int) error {
 	return nil
 }
 
-// argsOfProcess returns the arguments of a process that runs this program, possibly through another
-// one, such as an init program, whose arguments contain a command line.
+// argsOfProcess returns the arguments with which a process runs this program, directly or through
+// another program, such as an init program, whose arguments contain the command line.
 func argsOfProcess(pid int) ([]string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

@@ -18,7 +18,7 @@ type usage struct {
 	name, args, doc string
 	group           string // heading in the overview
 	examples        []string
-	configured      bool                // whether the command loads a configuration and has the flags for that
+	configured      bool                // whether the command loads a configuration and has configuration flags
 	flags           func(*flag.FlagSet) // defines the other flags; may be nil
 }
 
@@ -56,7 +56,7 @@ func isHelpFlag(word string) bool {
 	return slices.Contains([]string{"--help", "-help", "-h", allFlags}, word)
 }
 
-// help prints an overview, or help for the command, group or preset that words name.
+// help prints an overview, or help for the command, group or preset named by words.
 func (c *command) help(words []string) int {
 	last := len(words) - 1
 	withAll := last >= 0 && (words[last] == "all" || words[last] == allFlags)
@@ -83,7 +83,7 @@ func (c *command) help(words []string) int {
 	return exitOK
 }
 
-// commandHelp prints everything about one command.
+// commandHelp prints the help of one command.
 func (c *command) commandHelp(u usage) {
 	fmt.Fprintf(c.stdout, "usage: %s\n\n%s.\n", u.line(), strings.ToUpper(u.doc[:1])+u.doc[1:])
 	if len(u.examples) > 0 {
@@ -114,7 +114,7 @@ func (c *command) presetHelp(name string, all bool) {
 	c.writeWithout(without, "tracing "+name+" "+allFlags, all)
 }
 
-// writeFlagDocs writes the flags of all configurations, and others that set keys.
+// writeFlagDocs writes the flags of the framework and of components.
 func (c *command) writeFlagDocs(docs []config.FlagDoc) {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	c.defineConfigured(fs, new(stringList), new(stringList))
@@ -128,7 +128,7 @@ func (c *command) writeFlagDocs(docs []config.FlagDoc) {
 	w.Flush() //nolint:errcheck // a terminal
 }
 
-// writeWithout writes the flags without an effect, or their number and how to list them.
+// writeWithout writes the flags without an effect, or only their number and how to list them.
 func (c *command) writeWithout(docs []config.FlagDoc, how string, all bool) {
 	switch {
 	case len(docs) == 0:
@@ -161,8 +161,8 @@ func (c *command) frequentFlags() *flag.FlagSet {
 	return some
 }
 
-// flagsHelp prints the flags of the configuration that have an effect, with all also the others,
-// and all variables.
+// flagsHelp prints the configuration flags that have an effect, or all flags if all is set, and all
+// variables.
 func (c *command) flagsHelp(all bool) {
 	fmt.Fprint(c.stdout, "Flags of the commands that load a configuration. Those from --data-dir on set its keys; each is also an\n"+
 		"environment variable: LOG_LEVEL for --log-level, "+commands.VarDataDir+" for --data-dir.\n\n")
@@ -183,7 +183,7 @@ func writeFlags(out io.Writer, heading string, fs *flag.FlagSet) {
 	w.Flush() //nolint:errcheck // a terminal
 }
 
-// writeFlag writes a flag with its default, unless that is the zero value or the text names it.
+// writeFlag writes a flag with its default, unless the default is the zero value or is in the text.
 func writeFlag(w io.Writer, f *flag.Flag) {
 	_, doc := flag.UnquoteUsage(f)
 	if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {

@@ -39,7 +39,7 @@ func (c *command) group(word string) []commands.Command {
 	return slices.DeleteFunc(c.ownCommands(), func(own commands.Command) bool { return !strings.HasPrefix(own.Name, word+" ") })
 }
 
-// runGroup handles a group that is called without one of its commands: it prints help, or an error.
+// runGroup handles a group that is called without one of its commands. It prints help or an error.
 func (c *command) runGroup(word string, args []string, group []commands.Command) int {
 	switch {
 	case len(args) == 0:
@@ -96,8 +96,8 @@ func (c *command) runOwn(ctx context.Context, own commands.Command, args []strin
 // ownRun runs a command of a component whose flags were parsed.
 type ownRun = func(context.Context, commands.Invocation) error
 
-// setupOwn parses the arguments of a command of a component: the flags that it defines, and, if it
-// loads a configuration, those of the configuration and the preset.
+// setupOwn parses the arguments of a component's command: its own flags and, if it loads a
+// configuration, the configuration flags and the preset.
 func (c *command) setupOwn(own commands.Command, args []string, in *commands.Invocation) (run ownRun, err error) {
 	if !own.Configured {
 		fs := flag.NewFlagSet("tracing", flag.ContinueOnError)

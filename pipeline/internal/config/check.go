@@ -44,7 +44,7 @@ func (l *loader) checkListeners() {
 }
 
 // warnOpenListeners warns about listeners whose address has no host: they accept connections from
-// other machines, which is probably not intended. An explicit 0.0.0.0 is.
+// other machines, which is probably not intended. An explicit 0.0.0.0 is considered intended.
 func (l *loader) warnOpenListeners() {
 	var found []string
 	var pos yamltree.Pos

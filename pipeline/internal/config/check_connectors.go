@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// checkConnectors reports connectors that are used on one side only, that lead back to themselves,
-// and whose configuration names other pipelines than those that they feed or needs headers that
-// there are not.
+// checkConnectors reports connectors that are used on one side only or that lead back to
+// themselves, and connectors whose configuration names pipelines that they do not feed or needs
+// headers that receivers do not keep.
 func (l *loader) checkConnectors() {
 	for _, c := range l.components {
 		if c.Key.Kind != pipeline.KindConnector {
@@ -25,8 +25,8 @@ func (l *loader) checkConnectors() {
 	l.checkFlow()
 }
 
-// checkSides reports a connector that is an exporter of pipelines but a receiver of none, or the
-// reverse.
+// checkSides reports a connector that is an exporter in pipelines but a receiver in none, or vice
+// versa.
 func (l *loader) checkSides(c *Component) {
 	fed, feeding := l.config.FedBy(c), l.config.feeding(c)
 	switch {
@@ -90,8 +90,8 @@ func (l *loader) checkHeaders(c *Component) {
 	}
 }
 
-// checkJoinsHeaders warns of processors in front of a connector that join requests with different
-// values of a header.
+// checkJoinsHeaders warns about processors in front of a connector that join requests with
+// different values of a header.
 func (l *loader) checkJoinsHeaders(c *Component, header string, reader []string) {
 	for _, p := range l.config.Pipelines {
 		if !slices.ContainsFunc(p.Exporters, func(e *Component) bool { return l.config.leadsTo(e, c) }) {

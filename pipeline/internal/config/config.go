@@ -53,7 +53,8 @@ type Component struct {
 	pos yamltree.Pos
 }
 
-// DirName returns the name of the component's folder. That of an exporter is in service.data_dir.
+// DirName returns the name of the component's folder. The folder of an exporter is in
+// service.data_dir.
 func (c *Component) DirName() string {
 	name := c.Key.ID.Type
 	if c.Key.ID.Name != "" {
@@ -70,7 +71,7 @@ func (c *Component) Holds() bool {
 // path returns the keys that lead to the configuration of the component.
 func (c *Component) path() []string { return []string{c.Key.Kind.Section(), c.Key.ID.String()} }
 
-// Passes reports whether the component passes spans on to others of its pipelines.
+// Passes reports whether the component passes spans on to other components of its pipelines.
 func (c *Component) Passes() bool {
 	switch c.Key.Kind {
 	case pipeline.KindReceiver, pipeline.KindProcessor, pipeline.KindConnector:
@@ -156,8 +157,8 @@ func foreignFiles(sources []yamltree.Source) (found yamltree.Problems) {
 	return found
 }
 
-// mask masks what may be a secret in messages: parts of URLs, and the values of environment
-// variables and files.
+// mask masks possible secrets in messages: parts of URLs, and the values of environment variables
+// and files.
 func (l *loader) mask(problems yamltree.Problems) {
 	l.tree.Redact(problems)
 	for i := range problems {
@@ -208,9 +209,9 @@ var observerType = reflect.TypeFor[pipeline.Observer]()
 // IsObserver reports whether the component is a [pipeline.Observer].
 func (c *Component) IsObserver() bool { return c.Factory.ComponentType().Implements(observerType) }
 
-// AdminEndpoint returns the address at which a process with this configuration answers health
+// AdminEndpoint returns the address at which a process with this configuration responds to health
 // checks: the first listener of the first observer, as host:port, or https://host:port if the
-// listener has a block `tls`.
+// listener has a `tls` block.
 func (c *Config) AdminEndpoint() (string, error) {
 	used := c.Used()
 	for _, m := range c.Sorted() {

@@ -12,7 +12,7 @@ import (
 
 // keyDoc is the documentation of one configuration key.
 type keyDoc struct {
-	path     string // below the component; `<name>` is a key that the user chooses, `[]` is an item of a list
+	path     string // below the component; `<name>` is a key that the user chooses, `[]` is a list item
 	typ      string
 	defaults string // "" if there is none to show
 	doc      string
@@ -22,11 +22,12 @@ type keyDoc struct {
 // blockDoc is the documentation of the keys of a block.
 type blockDoc struct {
 	goType string // package and name of the Go type; "" if it has no name
-	prefix string // what the paths of the keys begin with: "" or, for example, `tls.`
+	prefix string // common prefix of the paths of the keys: "" or, for example, `tls.`
 	items  []blockItem
 }
 
-// blockItem is a key of a block or, if embedded is set, the keys of a type that others share.
+// blockItem is a key of a block or, if embedded is set, the keys of an embedded type that other
+// blocks share.
 type blockItem struct {
 	key      keyDoc
 	embedded *blockDoc
@@ -62,7 +63,7 @@ func describe(config any) *blockDoc {
 // describeTree returns the keys of a list in which blocks precede their keys.
 func describeTree(keys []yamltree.TreeKey) *blockDoc {
 	root := &blockDoc{}
-	blocks := map[string]*blockDoc{"": root} // by the path of the block, without what stands for items
+	blocks := map[string]*blockDoc{"": root} // by the path of the block, without `[]` and `<name>` at the end
 	for _, k := range keys {
 		above := k.Path[:strings.LastIndexByte(k.Path, '.')+1]
 		b := blocks[blockPath(above)]

@@ -2,5 +2,5 @@
 //
 //	preset, files -> flags and environment variables -> --set -> yamltree -> Config
 //
-// All mistakes are reported at once, each with file, line and column.
+// All mistakes are reported together, each with file, line and column.
 package config

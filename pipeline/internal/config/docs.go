@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// ListComponents writes all component types or, if typ is not "", the keys and flags of that type,
-// which several kinds may have.
+// ListComponents writes all component types or, if typ is not "", the keys and flags of that type.
+// Several kinds may have a type of this name.
 func ListComponents(w io.Writer, factories []pipeline.Factory, typ string) error {
 	if typ == "" {
 		listTypes(w, factories)
@@ -96,8 +96,8 @@ func writeComponent(w io.Writer, f pipeline.Factory) {
 	}
 }
 
-// documentation returns the address of the documentation of keys that the framework does not know,
-// or "".
+// documentation returns the URL of the documentation of keys that the framework does not know, or
+// "".
 func documentation(f pipeline.Factory) string {
 	t, ok := f.Defaults().(yamltree.TreeConfig)
 	if !ok {
@@ -107,8 +107,7 @@ func documentation(f pipeline.Factory) string {
 	return address
 }
 
-// documented reports whether a key has a documentation, which keys that the framework does not know
-// have not.
+// documented reports whether a key is documented. Keys that the framework does not know are not.
 func documented(keys []keyDoc) bool {
 	return slices.ContainsFunc(keys, func(k keyDoc) bool { return k.doc != "" })
 }

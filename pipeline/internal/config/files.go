@@ -17,18 +17,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// Values of the tag `path`, which marks texts that name files. An empty text names none.
+// Values of the struct tag `path`, which marks strings that name files. An empty string names no
+// file.
 const (
 	pathFile      = "file"        // a file that is read
 	pathFileOrURL = "file-or-url" // also, unless it is a URL
 	pathFolder    = "folder"      // a folder that is read
-	pathData      = "data"        // a folder that is written, and created if necessary
+	pathData      = "data"        // a folder that is written to, and created if necessary
 )
 
 var errNotFolder = errors.New("not a folder")
 
-// CheckFiles checks the files and folders that the values of the service and of all used components
-// name, without changing them. The error lists all problems, one per line, like that of Load.
+// CheckFiles checks the files and folders that are named in the service section and by all used
+// components, without changing them. The error lists all problems, one per line, like the error of
+// Load.
 func (c *Config) CheckFiles() error {
 	var problems yamltree.Problems
 	check := func(at []string, v reflect.Value, tag reflect.StructTag) {
@@ -126,7 +128,7 @@ func checkWritable(name string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// cause returns an error with the reason of err, without the operation and path in it.
+// cause returns the reason in err, without its operation and path.
 func cause(what, name string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -135,8 +137,8 @@ func cause(what, name string, err error) error {
 	return fmt.Errorf("%s %s: %w", what, name, err)
 }
 
-// FolderAdvice says where a folder for data is, who the user is, and what to do about an error of
-// the file system in the folder.
+// FolderAdvice says where a data folder is, which user the process runs as, and what to do about a
+// file system error in the folder.
 func FolderAdvice(name string, err error) string {
 	if abs, absErr := filepath.Abs(name); absErr == nil {
 		name = abs

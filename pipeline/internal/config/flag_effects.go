@@ -9,7 +9,7 @@ import (
 )
 
 // FlagEdit is one value of a configuration that a flag or environment variable sets. The value is
-// YAML: nothing stands for a block with its defaults, and null removes the key.
+// YAML: an empty value means a block with its defaults, and null removes the key.
 type FlagEdit struct {
 	Flag string // `--name`, or the name of the variable
 	Path []string
@@ -17,7 +17,7 @@ type FlagEdit struct {
 }
 
 // FlagNote says why a flag or environment variable has no effect or, with Mistake, why it is a
-// mistake or not supported. Without a text, it asks for what is the case anyway.
+// mistake or not supported. If Text is empty, the flag only confirms the program's behavior.
 type FlagNote struct {
 	Flag    string
 	Text    string
@@ -25,9 +25,9 @@ type FlagNote struct {
 	Unknown bool // it is a variable that no flag has
 }
 
-// FlagEffects returns what the arguments of a command line, and variables as `NAME=value`, do to
-// the configuration of o: the edits in their order, and a note for everything else. Stores that are
-// not supported are replaced.
+// FlagEffects returns the effect of command-line arguments, and of variables given as `NAME=value`,
+// on the configuration of o: the edits in order, and a note for each flag or variable that edits
+// nothing. Stores that are not supported are replaced.
 func FlagEffects(o Options, args, environ []string) (edits []FlagEdit, notes []FlagNote, err error) {
 	o.setDefaults()
 	o.explain = true
@@ -58,7 +58,7 @@ func FlagEffects(o Options, args, environ []string) (edits []FlagEdit, notes []F
 	return edits, notes, nil
 }
 
-// unused returns notes about the variables that are not among those of flags.
+// unused returns notes about variables that do not belong to a flag.
 func unused(environ []string, set []GivenFlag) (notes []FlagNote) {
 	for _, variable := range environ {
 		name, text, _ := strings.Cut(variable, "=")
@@ -100,7 +100,7 @@ func (o *overlay) notes(g GivenFlag) (notes []FlagNote) {
 	return notes
 }
 
-// parseArgs returns the flags in args, and a mistake for every argument that is none.
+// parseArgs returns the flags in args, and a mistake for every argument that is not a flag.
 func parseArgs(known []Flag, args []string) (given []GivenFlag, mistakes []FlagNote) {
 	for len(args) > 0 {
 		arg := args[0]

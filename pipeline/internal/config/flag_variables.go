@@ -12,9 +12,8 @@ import (
 )
 
 // Variables returns the flags that are set by environment variables, given as `NAME=value`. Each
-// variable without a flag that looks like a misspelt one becomes a flag that only logs a warning.
-// An empty variable counts as unset, and so do those that container platforms set for other
-// services.
+// variable that looks like a misspelled variable of a flag becomes a flag that only logs a warning.
+// Empty variables, and variables that container platforms set for other services, count as unset.
 func Variables(known []Flag, environ []string) []GivenFlag {
 	flags := map[string]Flag{}
 	for _, f := range known {
@@ -62,15 +61,15 @@ func isService(name, text string) bool {
 		slices.Contains([]string{"TCP", "UDP", "SCTP"}, cmp.Or(strings.Split(protocol, "_")...))
 }
 
-// minMisspelt is the minimum length of a name that is compared with known ones: short names are
+// minMisspelt is the minimum length of a name that is compared with known names; short names are
 // similar by chance.
 const minMisspelt = 10
 
-// maxTypos is the maximum number of mistakes in a name that need not be distinctive.
+// maxTypos is the maximum number of typos in a name without a distinctive prefix.
 const maxTypos = 2
 
 // misspelling returns what to write instead of a variable that is similar to a known one, or "".
-// Those with the prefix of the program's own are for [loader.warnVariables].
+// Variables with the program's own prefix are left to [loader.warnVariables].
 func misspelling(name string, flags map[string]Flag) string {
 	if len(name) < minMisspelt || strings.HasPrefix(name, variablePrefix) ||
 		strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
@@ -80,7 +79,7 @@ func misspelling(name string, flags map[string]Flag) string {
 	for _, f := range flags {
 		isDistinctive = isDistinctive || f.Distinctive != "" && strings.HasPrefix(name, f.Distinctive)
 	}
-	if !isDistinctive { // most variables of other programs: leave out what is not similar enough
+	if !isDistinctive { // most variables belong to other programs: skip names that are not similar enough
 		known = slices.DeleteFunc(known, func(k string) bool {
 			return len(k) > len(name)+maxTypos || len(k) < len(name)-maxTypos
 		})

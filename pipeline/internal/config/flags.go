@@ -89,8 +89,8 @@ type Flag struct {
 	owners []flagOwner
 }
 
-// Flags returns all flags that set configuration keys: those of the whole configuration, the
-// framework's own first, then those of components by name.
+// Flags returns all flags that set configuration keys: first the framework's own, then other flags
+// of the whole configuration, then the flags of components by name.
 func Flags(factories []pipeline.Factory) []Flag {
 	var all []Flag
 	add := func(o flagOwner) {
@@ -128,7 +128,7 @@ type FlagDoc struct {
 	Name   string // without dashes; `es.*` for a family
 	Env    string // the environment variable; "" if there is none
 	Doc    string // what the flag means
-	effect string // what it does to the configuration
+	effect string // effect on the configuration
 }
 
 // FlagDocs returns the documentation of all flags, with one entry for each family.
@@ -149,7 +149,7 @@ func FlagDocsByEffect(factories []pipeline.Factory, preset *Preset) (with, witho
 	return flagDocs(effective), flagDocs(others)
 }
 
-// concerns reports whether a flag changes the preset: one of its components, or the whole.
+// concerns reports whether a flag changes the preset, either one of its components or the whole.
 func (p *Preset) concerns(o flagOwner) bool {
 	if o.kind == 0 || o.flag.Adds {
 		return true
@@ -217,7 +217,7 @@ func (g GivenFlag) source() string {
 	return "--" + g.Flag.Name
 }
 
-// Ranks of flags. A flag may depend on the configuration that flags of lower rank result in.
+// Ranks of flags. A flag may depend on the effects of flags with a lower rank.
 const (
 	rankAdds       = iota // adds components
 	rankApplied           // is a function; may add an exporter, to which other flags apply

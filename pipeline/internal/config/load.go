@@ -13,7 +13,7 @@ import (
 )
 
 // loader checks a merged tree and makes a Config of it. It continues after a mistake, so that all
-// mistakes are reported at once.
+// mistakes are reported together.
 type loader struct {
 	tree       *yamltree.Tree
 	factories  map[pipeline.Kind]map[string]pipeline.Factory // by type and alias
@@ -226,7 +226,7 @@ func (l *loader) reportInvalid(path []string, err error) {
 	})
 }
 
-// warnIneffective warns about values that cannot have their effect.
+// warnIneffective warns about values that have no effect.
 func (l *loader) warnIneffective() {
 	used := l.config.Used()
 	for _, c := range l.components {
@@ -285,7 +285,8 @@ func (l *loader) decodeTree(config yamltree.TreeConfig, path []string) {
 	l.reportInvalid(path, unmarshalSafely(config, block, texts))
 }
 
-// unmarshalSafely calls UnmarshalTree, which may be code of a component's author that panics.
+// unmarshalSafely calls UnmarshalTree and recovers from panics, because it may be a component
+// author's code.
 func unmarshalSafely(config yamltree.TreeConfig, block map[string]any, texts map[string]string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

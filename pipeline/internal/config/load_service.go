@@ -54,7 +54,7 @@ func (l *loader) loadPipeline(name string) {
 	l.config.Pipelines = append(l.config.Pipelines, p)
 }
 
-// isNotAList reports whether another value is in the place of a list. decode has reported that.
+// isNotAList reports whether there is another value in place of a list. decode has reported that.
 func (l *loader) isNotAList(path []string) bool {
 	switch v := l.tree.Get(path...).(type) {
 	case yamltree.Scalar:

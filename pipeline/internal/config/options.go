@@ -92,8 +92,8 @@ func ReadFile(ctx context.Context) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) { return pipeline.ReadFile(ctx, name, maxFile) }
 }
 
-// recordVariables returns a set to which LookupEnv adds the names of the variables that it is asked
-// for from now on.
+// recordVariables returns a set to which LookupEnv adds the names of all variables that it looks up
+// from now on.
 func (o *Options) recordVariables() map[string]bool {
 	used, lookup := map[string]bool{}, o.LookupEnv
 	o.LookupEnv = func(name string) (string, bool) {
@@ -103,8 +103,9 @@ func (o *Options) recordVariables() map[string]bool {
 	return used
 }
 
-// checkFactories reports two factories of one kind with the same type or alias, and connectors with
-// that of a receiver or exporter, from which the lists of a pipeline could not tell them apart.
+// checkFactories reports two factories of one kind with the same type or alias. It also reports a
+// connector with the type of a receiver or exporter, because the two would be ambiguous in the
+// lists of a pipeline.
 func (o *Options) checkFactories() error {
 	seen := map[Key]bool{}
 	for _, f := range o.Factories {

@@ -32,7 +32,7 @@ func newOverlay(o *Options, below []yamltree.Source) *overlay {
 	return out
 }
 
-// reload makes the sources so far the configuration that the next flags are applied to.
+// reload merges the sources so far into the configuration that the next flags are applied to.
 func (o *overlay) reload() {
 	o.base = newLoader(o.options, slices.Concat(o.below, o.sources))
 }
@@ -57,8 +57,8 @@ func (o *overlay) applyRank(rank int) {
 }
 
 // ordered returns the flags of a rank, with environment variables first. Flags that add components
-// are sorted by name: processors that are added later come first in a pipeline, so that
-// --downsampling.ratio works behind --sampling-config.type.
+// are sorted by name: processors that are added later come first in a pipeline, so
+// --downsampling.ratio comes after --sampling-config.type there.
 func (o *overlay) ordered(rank int) []GivenFlag {
 	var given []GivenFlag
 	for _, g := range o.options.Flags {
@@ -72,7 +72,7 @@ func (o *overlay) ordered(rank int) []GivenFlag {
 	return given
 }
 
-// pos returns a position for messages about a flag, after those about files.
+// pos returns a position for messages about a flag, which sorts after positions in files.
 func (o *overlay) pos(g GivenFlag) yamltree.Pos {
 	return yamltree.Pos{Source: g.source(), Order: len(o.below) + len(o.sources)}
 }
@@ -100,8 +100,8 @@ func (o *overlay) set(g GivenFlag, path []string, value any) {
 	o.sources = append(o.sources, yamltree.Source{Name: g.source(), Path: path, YAML: yamlText(value)})
 }
 
-// yamlText returns a value as YAML. Text is quoted, so that it cannot add structure or refer to
-// variables.
+// yamlText returns a value as YAML. Strings are quoted, so that they cannot add structure or refer
+// to variables.
 func yamlText(value any) []byte {
 	text := func(s string) string { return strconv.Quote(strings.ReplaceAll(s, "$", "$$")) }
 	switch v := value.(type) {
@@ -156,8 +156,8 @@ func (o *overlay) apply(g GivenFlag) {
 	}
 }
 
-// applyTo sets the key of one owner. If the owner is not configured, it returns a sentence that
-// says so.
+// applyTo sets the key of one owner. If the owner is not configured, it returns a sentence saying
+// so.
 func (o *overlay) applyTo(g GivenFlag, owner flagOwner) (missing string) {
 	var path []string
 	if owner.kind != 0 {
@@ -245,7 +245,7 @@ func split(path string) []string {
 }
 
 // instance returns the component that a flag applies to: the one without a name, or the only one of
-// the type. If there is none, it returns a sentence that says so.
+// the type. If there is none, it returns a sentence saying so.
 func (o *overlay) instance(owner flagOwner) (pipeline.ID, string) {
 	var ids []string
 	for _, c := range o.base.components {

@@ -47,8 +47,8 @@ func (o *overlay) add(g GivenFlag, owner flagOwner) (missing string) {
 	return ""
 }
 
-// retarget changes references that a flag has set to a component that is not configured to the only
-// one that suits, if there is one.
+// retarget changes references that a flag has set to an unconfigured component. They get the only
+// suitable component, if there is exactly one.
 func (o *overlay) retarget(g GivenFlag) {
 	before := len(o.sources)
 	for _, c := range o.base.components {

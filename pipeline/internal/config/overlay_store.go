@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// flagTarget is what the Apply of a flag changes.
+// flagTarget implements [pipeline.FlagTarget] for the Apply function of a flag.
 type flagTarget struct {
 	*overlay
 	given GivenFlag
@@ -114,7 +114,7 @@ func (t flagTarget) ReplaceStore(writeTo []string, readFrom ...string) (ok bool)
 	return true
 }
 
-// suit reports whether all types are known. The first that is not is a problem.
+// suit reports whether all types are known. It reports the first unknown one as a problem.
 func (t flagTarget) suit(types, known []string, expected string) bool {
 	for _, typ := range types {
 		if !slices.Contains(known, typ) {
@@ -125,7 +125,7 @@ func (t flagTarget) suit(types, known []string, expected string) bool {
 	return true
 }
 
-// exporters returns the types of exporters that all of refs can refer to.
+// exporters returns the types of exporters to which all refs can refer.
 func (t flagTarget) exporters(refs []Reference) []string {
 	var types []string
 	for typ, f := range t.base.factories[pipeline.KindExporter] {

@@ -51,7 +51,7 @@ func (c *Config) feeding(connector *Component) []Pipeline {
 	return feeding
 }
 
-// leadsTo reports whether spans of a receiver or connector may reach a connector.
+// leadsTo reports whether spans from a receiver or connector may reach a connector.
 func (c *Config) leadsTo(source, connector *Component) bool {
 	seen := map[*Component]bool{}
 	var visit func(from *Component) bool
@@ -70,7 +70,7 @@ func (c *Config) leadsTo(source, connector *Component) bool {
 	return visit(source)
 }
 
-// ExportersBehind returns the exporters that spans of a pipeline may reach, also through
+// ExportersBehind returns the exporters that spans of a pipeline may reach, directly or through
 // connectors.
 func (c *Config) ExportersBehind(p Pipeline) []*Component {
 	seen := map[*Component]bool{}

@@ -24,8 +24,8 @@ type PrintOptions struct {
 	Durability func(Pipeline) string
 }
 
-// Print writes the configuration as YAML. Loading it again results in the same configuration,
-// except for secrets, also those in URLs, which are masked.
+// Print writes the configuration as YAML. Loading the output results in the same configuration,
+// except that secrets, including those in URLs, are masked.
 func (c *Config) Print(w io.Writer, o PrintOptions) error {
 	p := &printer{tree: c.tree, origin: o.Origin, defaults: o.Defaults, written: o.Written}
 	root := block()
@@ -57,8 +57,8 @@ func (c *Config) Print(w io.Writer, o PrintOptions) error {
 	return enc.Close()
 }
 
-// PrintRunning returns the configuration without values of environment variables and files: it has
-// their names instead, and secrets are masked.
+// PrintRunning returns the configuration with the names of environment variables and files instead
+// of their values. Secrets are masked.
 func (c *Config) PrintRunning(durability func(Pipeline) string) (string, error) {
 	var out strings.Builder
 	if err := c.Print(&out, PrintOptions{Written: true, Durability: durability}); err != nil {
@@ -182,8 +182,8 @@ func (p *printer) list(v reflect.Value, path []string) *yamlNode {
 	return p.commented(n, path, scalars)
 }
 
-// leaf returns the node of a scalar: the text as written, if it is set, because `10%` says more
-// than the number of bytes that it results in.
+// leaf returns the node of a scalar. If the value is set, it has the text as written, because `10%`
+// says more than the resulting number of bytes.
 func (p *printer) leaf(v reflect.Value, path []string, given bool) *yamlNode {
 	text := leafText(v)
 	if s, ok := p.tree.Get(path...).(yamltree.Scalar); ok && !isSecret(v) {

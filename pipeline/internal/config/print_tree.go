@@ -12,8 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// treeConfig returns the node of a configuration that decodes itself: the keys as written, and the
-// others, if they are asked for, with their effective values.
+// treeConfig returns the node of a configuration that decodes itself: set keys as written and, if
+// requested, the other keys with their effective values.
 func (p *printer) treeConfig(c yamltree.TreeConfig, path []string) *yamlNode {
 	if s, ok := p.tree.Get(path...).(yamltree.Scalar); ok && s.Empty {
 		return p.effective(c.EffectiveTree())
@@ -21,8 +21,8 @@ func (p *printer) treeConfig(c yamltree.TreeConfig, path []string) *yamlNode {
 	return p.given(effectiveValue{value: c.EffectiveTree()}, path)
 }
 
-// effectiveValue is the part of an effective tree at a path. If the tree has another shape than
-// what was written, it is the nearest part above.
+// effectiveValue is the part of an effective tree at a path, or the nearest part above it if the
+// structure of the tree differs from the written one.
 type effectiveValue struct {
 	value     any
 	elsewhere bool

@@ -89,8 +89,8 @@ type sharedBlock struct {
 	block  *blockDoc // with the defaults that most sections have
 }
 
-// sharedBlocks are the blocks that have a section of the shared page if several components have
-// them, besides large blocks that components embed.
+// sharedBlocks are the blocks that get a section in the shared page if several components have
+// them. Large blocks that components embed get one too.
 var sharedBlocks = []sharedBlock{
 	{goType: "pipeline/server.HTTPConfig", title: "HTTP listener"},
 	{goType: "pipeline/server.GRPCConfig", title: "gRPC listener"},
@@ -112,7 +112,7 @@ var sharedBlocks = []sharedBlock{
 	{goType: "internal/coreinternal/attraction.ActionKeyValue", title: "Changes of attributes"},
 }
 
-// minEmbedded is the number of keys of an embedded block that gets a section of the shared page.
+// minEmbedded is the number of keys from which an embedded block gets a section in the shared page.
 const minEmbedded = 5
 
 // share finds the blocks that several sections have, and their usual defaults.
@@ -171,8 +171,9 @@ func (b *blockDoc) each(visit func(*blockDoc)) {
 	}
 }
 
-// usual returns a block as most of the given blocks, which are of one type, have it. Its keys have
-// short paths: `tls.cert_file` if all blocks are called tls, or else `cert_file`.
+// usual returns a block with the most frequent defaults of the given blocks, which have the same
+// type. Its keys have short paths: `tls.cert_file` if all blocks are called tls, otherwise
+// `cert_file`.
 func usual(blocks []*blockDoc) *blockDoc {
 	prefix := commonName(blocks)
 	largest := blocks[0]
@@ -203,8 +204,7 @@ func usual(blocks []*blockDoc) *blockDoc {
 	return largest.rewritten(edit, func(p string) string { return prefix + strings.TrimPrefix(p, largest.prefix) })
 }
 
-// commonName returns the key under which all blocks are, followed by a dot, or "" if they have
-// different ones.
+// commonName returns the key of all blocks followed by a dot, or "" if their keys differ.
 func commonName(blocks []*blockDoc) string {
 	name := func(b *blockDoc) string {
 		path := strings.TrimSuffix(b.prefix, ".")
@@ -253,12 +253,12 @@ type table struct {
 	sharedPage string // where shared blocks are; "" for the same page
 
 	rows  []keyDoc
-	above []string             // names of shared blocks whose keys are beside those of the table
-	seen  map[string]*blockDoc // blocks in the table, by what they have
+	above []string             // shared blocks whose keys are not in the table but in the same block
+	seen  map[string]*blockDoc // blocks in the table, by signature
 }
 
-// keys adds the keys of a block. Shared blocks among them are named above the table if whole is
-// set, or else in the row of the block.
+// keys adds the keys of a block. Shared blocks are named above the table if whole is set, otherwise
+// in the row of the block.
 func (t *table) keys(b *blockDoc, whole bool) {
 	for _, item := range b.items {
 		if item.embedded == nil {
@@ -306,8 +306,8 @@ func (t *table) key(k keyDoc) {
 	t.keys(b, false)
 }
 
-// documented returns the block that documents the keys of b elsewhere, and a sentence that says
-// where, or nil.
+// documented returns the block that already documents the keys of b, and a sentence that says
+// where. It returns nil if there is none.
 func (t *table) documented(b *blockDoc) (as *blockDoc, where string) {
 	if s := t.sharedAs(b); s != nil {
 		return s.block, " Keys: " + t.link(s) + "."
@@ -342,7 +342,7 @@ func (t *table) embedded(b *blockDoc) (links []string) {
 	return links
 }
 
-// differences adds the keys of b whose types or defaults are not those in usual.
+// differences adds the keys of b whose types or defaults differ from usual.
 func (t *table) differences(b, usual *blockDoc) {
 	documented := map[string]keyDoc{}
 	for _, k := range usual.all() {

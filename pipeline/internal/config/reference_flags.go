@@ -93,8 +93,7 @@ func flagRows(flags []Flag) (rows []flagRow, tls []Flag, without []flagRow) {
 	return withEarlierNames(rows), tls, without
 }
 
-// withEarlierNames moves the names of flags that are only earlier names to the rows of the new
-// names.
+// withEarlierNames moves old names of flags to the rows of the new names.
 func withEarlierNames(rows []flagRow) []flagRow {
 	return slices.DeleteFunc(slices.Clone(rows), func(old flagRow) bool {
 		name, earlier := strings.CutPrefix(old.doc, "Earlier name of ")
@@ -108,13 +107,13 @@ func withEarlierNames(rows []flagRow) []flagRow {
 	})
 }
 
-// plain reports whether a flag does nothing but set one key to its text, so that the page of the
-// key says what it means.
+// plain reports whether a flag only sets one key to its text, so that the documentation of the key
+// suffices.
 func (f Flag) plain() bool {
 	return f.Value == nil && f.Apply == nil && f.Key != "" && len(f.owners) == 1 && !f.Presence && !f.Selects && !f.Adds
 }
 
-// joined adds a row, or its names to one with the same text.
+// joined adds a row, or adds its names to a row with the same text.
 func joined(rows []flagRow, r flagRow) []flagRow {
 	for i := range rows {
 		if rows[i].effect == r.effect && rows[i].doc == r.doc {
@@ -125,7 +124,7 @@ func joined(rows []flagRow, r flagRow) []flagRow {
 	return append(rows, r)
 }
 
-// shortEffect describes the effect of a flag in the column of keys.
+// shortEffect describes the effect of a flag for the column of keys.
 func (o flagOwner) shortEffect() string {
 	path := "`" + o.path() + "`"
 	switch {
@@ -157,7 +156,7 @@ type tlsFlags struct {
 }
 
 // writeTLSFlags writes the flags of TLS blocks: for blocks with the same keys, a table of prefixes
-// and a table of what follows.
+// and a table of suffixes.
 func writeTLSFlags(w *strings.Builder, flags []Flag) {
 	if len(flags) == 0 {
 		return

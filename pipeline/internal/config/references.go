@@ -46,7 +46,7 @@ func (l *loader) resolve(r *Reference) {
 	}
 }
 
-// suggest returns the end of a message about a reference to id: the components that could be
+// suggest returns the end of an error about a reference to id: the components that could be
 // referenced instead.
 func (l *loader) suggest(id pipeline.ID, want reflect.Type) string {
 	fit := l.suitable(want)
@@ -67,7 +67,7 @@ func (l *loader) suitable(want reflect.Type) (ids []string) {
 	return ids
 }
 
-// lacks returns why a component that implements want cannot be used as such, or nil if it can.
+// lacks returns why a component that implements want cannot be used as a want, or nil if it can.
 func (c *Component) lacks(want reflect.Type) error {
 	if l, ok := c.Value.(pipeline.Limited); ok {
 		return l.Lacks(want)
@@ -75,7 +75,7 @@ func (c *Component) lacks(want reflect.Type) error {
 	return nil
 }
 
-// checkCycles reports references that lead back to their owner.
+// checkCycles reports cycles of references.
 func (l *loader) checkCycles() {
 	const (
 		visiting = 1

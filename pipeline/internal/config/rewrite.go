@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// foreignFile is the merged tree to which the rules for files of other programs are applied. Each
-// change is a warning.
+// foreignFile applies the rules for other programs' files to the merged tree. Each change logs a
+// warning.
 type foreignFile struct {
 	*loader
 	own bool // it was written for this program
@@ -76,8 +76,8 @@ func (f foreignFile) Replaced(path []string, reason string) {
 	f.warn(pos, path, "%s: %s", pos.Lines(), reason)
 }
 
-// Fallback implements foreign.File. In a file that was written for this program, the default here
-// is meant.
+// Fallback implements foreign.File. In a file that was written for this program, an absent key
+// means this program's default.
 func (f foreignFile) Fallback(path []string, theirs, here, effect string) {
 	if !f.own {
 		f.warn(f.tree.KeyPos(path[:2]...), path, "not set: %s is used, %s by the OpenTelemetry Collector: %s; set it", here, theirs, effect)
@@ -121,7 +121,7 @@ func (f foreignFile) Replace(list []string, item string, by ...string) {
 	f.tree.ReplaceItem(list, item, by...)
 }
 
-// Refuse implements foreign.File. A component is not looked at again.
+// Refuse implements foreign.File. The component is not checked further.
 func (f foreignFile) Refuse(path []string, problem string) {
 	if len(path) > 2 {
 		f.problem(f.tree.KeyPos(path...), path, "%s", problem)
@@ -141,7 +141,7 @@ func (f foreignFile) Refuse(path []string, problem string) {
 	f.problem(f.tree.KeyPos(path...), path, "%s; %s", problem, f.deletion(path[0], path[1]))
 }
 
-// deletion says which lines to delete to be rid of a component.
+// deletion says which lines to delete to remove a component.
 func (l *loader) deletion(section, id string) string {
 	out := "delete " + l.tree.KeyPos(section, id).Lines()
 	var lines []string

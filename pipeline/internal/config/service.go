@@ -103,8 +103,8 @@ func (c *Service) Validate() error {
 	return nil
 }
 
-// Defaults of limits.inflight and limits.connections, which follow the available memory: inflight
-// is one part of inflightPart, connections take one part of connectionsPart.
+// Defaults of limits.inflight and limits.connections depend on the available memory: inflight is
+// 1/inflightPart of it, and connections may take 1/connectionsPart.
 const (
 	inflightPart          = 7
 	maxDefaultInflight    = 256 << 20

@@ -9,18 +9,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// variablePrefix begins the names of the program's own variables.
+// variablePrefix is the prefix of the program's own variables.
 const variablePrefix = "TRACING_"
 
 // foreignVariable matches names with the prefix that have another meaning: variables of client
-// libraries, of tests, and those that Kubernetes sets for a service whose name begins with
+// libraries and tests, and variables that Kubernetes sets for a service whose name begins with
 // `tracing`.
 var foreignVariable = regexp.MustCompile(`^TRACING_(SAMPLER|REPORTER|AGENT|PROPAGATION)_` +
 	`|^TRACING_(ENDPOINT|USER|PASSWORD|AUTH_TOKEN|SERVICE_NAME|TAGS|DISABLED|SEED|SOAK|URL)$` +
 	`|_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?$`)
 
-// warnVariables warns about variables with the prefix of the program's own that nothing reads,
-// because they are probably misspelt. The configuration reads those in used.
+// warnVariables warns about variables with the program's prefix that nothing reads, because they
+// are probably misspelled. used are the variables that the configuration reads.
 func (l *loader) warnVariables(o *Options, used map[string]bool) {
 	known, flags := []string{}, []string{}
 	for _, v := range commands.Variables() {
@@ -42,7 +42,8 @@ func (l *loader) warnVariables(o *Options, used map[string]bool) {
 	}
 }
 
-// variablePos returns a position for messages about a variable, after those about files.
+// variablePos returns a position for messages about a variable, which sorts after positions in
+// files.
 func variablePos(name string) yamltree.Pos {
 	const last = 1 << 30
 	return yamltree.Pos{Source: "environment " + name, Order: last}

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Walk calls visit for the configuration of the component and every value in it that is not
-// disabled, a block before its keys. field points to the value; path are the keys that lead to it.
+// Walk calls visit for the configuration of the component and every enabled value in it, a block
+// before its keys. field points to the value; path is the list of keys that lead to it.
 func (c *Component) Walk(visit func(path []string, field any, tag reflect.StructTag)) {
 	walkFields(reflect.ValueOf(c.Value).Elem(), nil, "", func(path []string, v reflect.Value, tag reflect.StructTag) {
 		if v.CanAddr() && v.Addr().CanInterface() {
@@ -60,7 +60,7 @@ func walkFields(v reflect.Value, path []string, tag reflect.StructTag, visit fun
 // below returns a copy of path with one more part.
 func below(path []string, part string) []string { return append(path[:len(path):len(path)], part) }
 
-// addressable returns a copy of v that has an address, which values of a map have not.
+// addressable returns an addressable copy of v. Map values are not addressable.
 func addressable(v reflect.Value) reflect.Value {
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)

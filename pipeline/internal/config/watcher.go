@@ -12,8 +12,8 @@ import (
 )
 
 // Watcher remembers the files of a configuration and detects changes. It compares contents at
-// intervals, which also works for symbolic links that are replaced, as orchestrators do, and for
-// network file systems.
+// intervals, which also works for network file systems and for symbolic links that orchestrators
+// replace.
 type Watcher struct {
 	readFile func(string) ([]byte, error)
 
@@ -39,7 +39,7 @@ func (w *Watcher) ReadFile(name string) ([]byte, error) {
 	return b, err
 }
 
-// content reads a file. It refuses to read a pipe again, which could block forever.
+// content reads a file. It refuses to reread a pipe, which could block forever.
 func (w *Watcher) content(name string, reread bool) ([]byte, error) {
 	if info, err := os.Stat(name); reread && err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s cannot be read again: not a regular file", name)
@@ -56,7 +56,7 @@ func checksum(b []byte, err error) []byte {
 	return s[:]
 }
 
-// Reset forgets all files, because they are about to be read again.
+// Reset forgets all files. Call it before they are reread.
 func (w *Watcher) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +84,8 @@ func (w *Watcher) Watch(s *Service) (changed <-chan struct{}, end func()) {
 	}
 }
 
-// awaitChange returns true when the files differ from what was read and have been the same for one
-// interval, so that files that are being written are not loaded.
+// awaitChange returns true when the files differ from the loaded contents and have not changed for
+// one interval, so that half-written files are not loaded.
 func (w *Watcher) awaitChange(ctx context.Context, interval time.Duration) bool {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -23,7 +23,7 @@ type account struct {
 	branches  []status.Branch  // of a connector
 }
 
-// balanced reports whether all spans that came in have an outcome.
+// balanced reports whether all incoming spans have an outcome.
 func (a account) balanced() bool {
 	in := a.outcomes[outcomeReceived] + a.outcomes[outcomeIn]
 	for o, n := range a.outcomes {
@@ -96,8 +96,8 @@ func (m *Metrics) LogAccounting(log *zap.Logger, peakInflight int64) {
 		zap.Int64("peak-inflight-bytes", peakInflight))
 }
 
-// accounts reads the counters of all edges. It gathers them in a registry of their own, because a
-// faulty collector of a component would make gathering fail.
+// accounts reads the counters of all edges. It gathers them in a separate registry, because a
+// component's faulty collector would make gathering fail.
 func (m *Metrics) accounts() (accounts, error) {
 	reg := prometheus.NewRegistry()
 	if err := errors.Join(reg.Register(m.spans), reg.Register(m.branches)); err != nil {

@@ -16,23 +16,23 @@ import (
 var errQueueFull = errors.New("sending queue is full")
 
 // capacity limits what a sending queue holds. A batch that is taken from the queue uses capacity
-// until its outcome is known, so that the capacity covers everything that a crash affects. Callers
-// that wait for capacity get it in the order in which they came, so that small batches do not
-// overtake a large one indefinitely.
+// until its outcome is known, so that the capacity covers everything that a crash affects. Waiting
+// callers get capacity in the order of arrival, so that small batches do not overtake a large one
+// forever.
 type capacity struct {
 	config pipeline.QueueConfig // with defaults
-	report func(error)          // reports that the queue is almost full, or with nil that it is not any more
-	tight  chan struct{}        // has a value after a batch filled the queue almost, or did not fit; of capacity 1
+	report func(error)          // reports that the queue is almost full or, with nil, that it no longer is
+	tight  chan struct{}        // has a value after a batch almost filled the queue or did not fit; capacity 1
 
 	mu      sync.Mutex
 	used    load
 	waiters []*waiter // with `overflow: block`
-	almost  bool      // report was called with an error last
+	almost  bool      // the last report was an error
 	closed  bool
 }
 
-// A queue is almost full from one part of its limits on, until it is below the other one, so that a
-// load near a limit does not change the state all the time.
+// A queue becomes almost full at the higher part of its limits, and stays so until it falls below
+// the lower one, so that a load near a limit does not toggle the state constantly.
 const (
 	almostFull = 90 // percent
 	notFull    = 80 // percent
@@ -117,7 +117,7 @@ func (c *capacity) fits(l load) bool {
 	return (c.config.QueueSize == 0 || l.size <= c.config.QueueSize-c.used.size) && l.bytes <= int64(c.config.MaxBytes)-c.used.bytes
 }
 
-// force takes capacity even if there is not enough, for batches that are in the queue already.
+// force takes capacity even if there is not enough, for batches that are already in the queue.
 func (c *capacity) force(l load) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *capacity) wait(ctx context.Context, w *waiter) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.Index(c.waiters, w)
-	if i < 0 { // the answer came at the same time
+	if i < 0 { // the waiter was admitted at the same time
 		return <-w.answer
 	}
 	c.waiters = slices.Delete(c.waiters, i, i+1)

@@ -16,13 +16,13 @@ import (
 )
 
 // DeadLetters writes batches that a destination refused permanently after they were acknowledged to
-// files in a folder. Each file is an encoded ExportTraceServiceRequest, which can be sent to an
-// OTLP receiver again:
+// files in a folder. Each file is an encoded ExportTraceServiceRequest, which can be resent to an
+// OTLP receiver:
 //
 //	curl --data-binary @FILE -H 'Content-Type: application/x-protobuf' localhost:4318/v1/traces
 //
 // The name of a file ends with the exporter and, unless it is the default tenant, the tenant, which
-// the client must send with the file.
+// must be sent with the file.
 //
 // It is safe for concurrent use. A nil *DeadLetters writes nothing.
 type DeadLetters struct {
@@ -36,7 +36,8 @@ type DeadLetters struct {
 	number  int
 }
 
-// NewDeadLetters returns DeadLetters that keep at most maxBytes in a folder, or nil if dir is "".
+// NewDeadLetters returns DeadLetters that keep at most maxBytes in a folder. It returns nil if dir
+// is "".
 func NewDeadLetters(dir string, maxBytes int64, now func() time.Time) *DeadLetters {
 	if dir == "" {
 		return nil
@@ -126,7 +127,7 @@ func (d *DeadLetters) sync() error {
 const rescanInterval = time.Minute
 
 // scan creates the folder and counts the bytes in it, unless the number is known and size more
-// bytes fit. If they do not fit, it counts again at most every rescanInterval.
+// bytes fit. If they do not fit, it recounts at most every rescanInterval.
 func (d *DeadLetters) scan(size int64) error {
 	full := size > d.max-d.used
 	if !d.scanned.IsZero() && (!full || d.now().Sub(d.scanned) < rescanInterval) {

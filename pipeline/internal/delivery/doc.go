@@ -1,6 +1,6 @@
-// Package delivery moves spans between components. There is an edge around each component, which
-// counts its spans, makes a span of self-tracing for each call, and recovers from its panics (the
-// edge of a receiver does not: its listener does):
+// Package delivery moves spans between components. There is an edge around each component. It
+// counts the component's spans, makes a span of self-tracing for each call, and recovers from
+// panics (a receiver's listener recovers instead of its edge):
 //
 //	receiver -> ReceiverEdge -> ProcessorEdge -> processor -> ExporterEdge -> exporter
 //

@@ -26,7 +26,7 @@ const msgSpanWritten = "Span written to the storage by the collector"
 // its spans are later counted as sent, or as dropped with a reason.
 //
 // An edge outlives its exporter when the configuration is reloaded: Lead connects it to the next
-// one. Start, Stop and Lead must not be called concurrently.
+// exporter. Start, Stop and Lead must not be called concurrently.
 type ExporterEdge struct {
 	component Component
 	config    pipeline.QueueConfig // with defaults; zero: no queue
@@ -152,7 +152,7 @@ func (e *ExporterEdge) send(ctx context.Context, b *otlpdata.Batch) (err error) 
 }
 
 // countSaved counts and logs a batch that was passed to a store. Both read the batch, which panics
-// if a component changes it against the rules: such a panic does not change the outcome.
+// if a component has modified it against the rules. Such a panic does not change the outcome.
 func (e *ExporterEdge) countSaved(b *otlpdata.Batch, err error, took time.Duration) {
 	var ignored error
 	defer recoverCall(e.log, noop.Span{}, &ignored)

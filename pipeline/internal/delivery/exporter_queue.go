@@ -18,12 +18,12 @@ import (
 const canceledSendWait = 5 * time.Second
 
 // diskSendWait is how long current attempts may take when a queue on disk is stopped. Batches
-// without a response by then are sent again after the next start.
+// without a response by then are resent after the next start.
 const diskSendWait = 2 * time.Second
 
-// A queue on disk reads a file at a time. The size of its files is one part of queueFilePart of the
-// available memory, or the maximum. Its memory, without batches that are being sent, is about
-// filesInMemory files.
+// A queue on disk reads one file at a time. The size of its files is 1/queueFilePart of the
+// available memory, but at most the maximum. Its memory, without batches that are being sent, is
+// about filesInMemory files.
 const (
 	queueFilePart    = 32
 	maxQueueFileSize = 16 << 20
@@ -33,7 +33,7 @@ const (
 func queueFileSize() int64 { return int64(pipeline.MemoryShare(queueFilePart, maxQueueFileSize)) }
 
 // setQueue adds a queue between the edge and the sender. reportFull reports that the queue is
-// almost full, or with nil that it is not any more.
+// almost full or, with nil, that it no longer is.
 func (e *ExporterEdge) setQueue(set pipeline.Settings, reportFull func(error)) {
 	c := e.config
 	e.senders = c.NumConsumers
@@ -212,5 +212,5 @@ func (e *ExporterEdge) LosesSpans() bool { return e.queue != nil && e.stopping =
 func (e *ExporterEdge) QueuedSpans() int64 { return e.queue.state().spans }
 
 // ForgetQueue removes the queue from the metrics. It is called after Stop if the queue is empty and
-// is not used again.
+// will not be reused.
 func (e *ExporterEdge) ForgetQueue() { e.metrics.queues.remove(e.component, e.queue) }

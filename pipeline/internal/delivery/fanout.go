@@ -28,7 +28,8 @@ func (f *fanOut) Consume(ctx context.Context, b *otlpdata.Batch) error {
 
 // consume calls some of the branches, even if one fails, and returns when all have returned. If
 // several fail, it returns the error that is most worth retrying, so that the sender retries as
-// long as a retry may help one branch; among equal errors, the one with the longest delay.
+// long as a retry may help at least one branch. Among equal errors it returns the one with the
+// longest delay.
 func (f *fanOut) consume(ctx context.Context, some []pipeline.Consumer, b *otlpdata.Batch) error {
 	errs := make([]error, len(some))
 	var wg sync.WaitGroup
@@ -50,7 +51,7 @@ func (f *fanOut) consume(ctx context.Context, some []pipeline.Consumer, b *otlpd
 	return &branchError{err, f, refusers}
 }
 
-// branchError is the error of a fan-out of which some branches refused a batch permanently and the
+// branchError is the error of a fan-out when some branches refused a batch permanently and the
 // others accepted it or did not get it.
 type branchError struct {
 	err      error
@@ -61,8 +62,8 @@ type branchError struct {
 func (e *branchError) Error() string { return e.err.Error() }
 func (e *branchError) Unwrap() error { return e.err }
 
-// refusersIn returns the branches of f that refused the batch: all, if the error is that of another
-// fan-out.
+// refusersIn returns the branches of f that refused the batch: all of them if the error is from
+// another fan-out.
 func (e *branchError) refusersIn(f *fanOut) []pipeline.Consumer {
 	if e.fanOut == f {
 		return e.refusers

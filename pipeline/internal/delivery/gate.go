@@ -11,8 +11,8 @@ import (
 )
 
 // Gate is a Consumer whose next Consumer can be replaced while spans flow: there is one after each
-// receiver and processor, and one before each exporter. While a gate is closed, callers wait; none
-// is refused. The zero Gate is open, but must be opened with a Consumer before it is used.
+// receiver and processor, and one before each exporter. While a gate is closed, callers wait; no
+// call is refused. The zero Gate is open, but must be opened with a Consumer before it is used.
 type Gate struct {
 	mu     sync.Mutex
 	way    *way
@@ -90,8 +90,8 @@ func (g *Gate) close() (empty <-chan struct{}) {
 	return g.way.whenEmpty()
 }
 
-// Open sets the next Consumer and opens the gate if it is closed. Calls that are inside continue
-// with the previous Consumer; the returned channel is closed when they have returned.
+// Open sets the next Consumer and opens the gate if it is closed. Calls inside continue with the
+// previous Consumer; the returned channel is closed when they have returned.
 func (g *Gate) Open(next pipeline.Consumer) (left <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,8 +141,8 @@ func (g *Gate) consumeBy(ctx context.Context, b *otlpdata.Batch, some func(*fanO
 }
 
 // Refusing returns a Consumer that passes batches to the branches behind the gate that refused a
-// batch with err. If these branches have been replaced since, it passes them to all new ones: a
-// branch may then get spans twice, but none misses any.
+// batch with err. If these branches have been replaced since, it passes batches to all new ones: a
+// branch may then get spans twice, but no branch misses any.
 func (g *Gate) Refusing(err error) pipeline.Consumer {
 	if by := (*branchError)(nil); errors.As(err, &by) {
 		return refusers{g, by}

@@ -12,7 +12,7 @@ import (
 )
 
 // recoverCall is deferred by an edge that calls its component: it turns a panic into an error, so
-// that a bug in a component affects one batch instead of the process. span is that of the call.
+// that a bug in a component affects one batch instead of the process. span is the span of the call.
 func recoverCall(log *zap.Logger, span trace.Span, err *error) {
 	if p := recover(); p != nil {
 		log.Error("BUG: Consume panicked; the batch is refused", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))

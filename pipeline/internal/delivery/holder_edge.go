@@ -23,14 +23,14 @@ const (
 // msgHeldDropped is logged when spans of a [pipeline.Holder] were lost.
 const msgHeldDropped = "spans that a processor held were dropped"
 
-// HolderEdge is the Consumer behind a [pipeline.Holder], whose spans no client sends again: it
-// tries again after temporary errors, and counts spans that are refused for good as dropped.
+// HolderEdge is the Consumer behind a [pipeline.Holder]. No client resends its spans, so the edge
+// retries after temporary errors, and counts spans that are refused permanently as dropped.
 type HolderEdge struct {
 	gate    *Gate
 	metrics *Metrics
 	count   outcomes
 	holder  pipeline.Holder
-	ended   atomic.Bool          // all spans are settled; those that come still are refused
+	ended   atomic.Bool          // all spans are settled; further spans are refused
 	limit   func() time.Duration // of retries of one batch
 	now     func() time.Time
 	log     *zap.Logger
@@ -60,7 +60,7 @@ func (e *HolderEdge) Lead(h pipeline.Holder) {
 	e.metrics.holders.add(e.count.component, h)
 }
 
-// Forget ends what Lead began. It is called after the holder has stopped; what it still holds is
+// Forget undoes Lead. It is called after the holder has stopped; spans that it still holds are
 // lost.
 func (e *HolderEdge) Forget() {
 	if e.ended.Swap(true) {
@@ -73,7 +73,7 @@ func (e *HolderEdge) Forget() {
 	e.lines.Close()
 }
 
-// Dropped counts spans that the holder has dropped. All but those that it drops on purpose are
+// Dropped counts spans that the holder has dropped. Unless it dropped them on purpose, they are
 // lost.
 func (e *HolderEdge) Dropped(spans int, reason string) {
 	e.count.add(outcomeDropped, reason, spans)
@@ -83,7 +83,7 @@ func (e *HolderEdge) Dropped(spans int, reason string) {
 	}
 }
 
-// Made counts spans that the holder passes on but was not given.
+// Made counts spans that the holder has created itself.
 func (e *HolderEdge) Made(spans int) { e.count.in.Add(float64(spans)) }
 
 // Consume passes on one batch like ConsumeJoined.
@@ -92,8 +92,9 @@ func (e *HolderEdge) Consume(ctx context.Context, b *otlpdata.Batch) (err error)
 	return err
 }
 
-// ConsumeJoined passes on batches as one, and those that are refused with a temporary error again,
-// until the limit for retries or ctx ends. It counts and reports the outcome of each.
+// ConsumeJoined passes on batches as one. It retries batches that are refused with a temporary
+// error, until the limit for retries is reached or ctx ends. It counts and reports the outcome of
+// each batch.
 func (e *HolderEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error)) {
 	if e.ended.Load() {
 		outcome(batches, pipeline.ErrStopping)
@@ -116,7 +117,7 @@ func (e *HolderEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Batc
 		}
 		if err := e.pause(ctx, start, max(delay, min(errclass.Of(last).Requested, maxHeldRetry))); err != nil {
 			if u := (*unfinished)(nil); errors.As(last, &u) {
-				last = u.err // the exporter has counted all spans as refused, and may have joined others with these
+				last = u.err // the exporter has counted all spans as refused, and may have joined them with others
 			}
 			err = fmt.Errorf("%w: %w", err, last)
 			e.settle(again, err)
@@ -127,7 +128,7 @@ func (e *HolderEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Batc
 	}
 }
 
-// errHeldTooLong is the error of spans that were refused until the limit for retries.
+// errHeldTooLong is the error of spans that were refused until retries ended.
 var errHeldTooLong = errors.New("gave up after service.limits.held_retry")
 
 // pause waits before the next attempt, or returns why there is none.

@@ -48,7 +48,7 @@ func (m *queueMetrics) add(c Component, q sendingQueue) (known int64) {
 	return known
 }
 
-// remove removes a queue that is empty and is not used again.
+// remove removes a queue that is empty and will not be reused.
 func (m *queueMetrics) remove(c Component, q sendingQueue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

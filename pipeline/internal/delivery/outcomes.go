@@ -45,7 +45,7 @@ func (o *outcomes) settle(n int, err error, bad string) int {
 	return failed
 }
 
-// fail counts those of n spans that failed with err, and returns their number.
+// fail counts how many of n spans failed with err, and returns this number.
 func (o *outcomes) fail(n int, err error, bad string) int {
 	if err == nil {
 		return 0
@@ -53,7 +53,7 @@ func (o *outcomes) fail(n int, err error, bad string) int {
 	failed := rejected(n, err)
 	var p *pipeline.Partial
 	var u *unfinished
-	if bad == outcomeDropped && !errors.As(err, &p) && errors.As(err, &u) { // no caller sends the accepted part again
+	if bad == outcomeDropped && !errors.As(err, &p) && errors.As(err, &u) { // no caller resends the accepted part
 		failed = max(0, n-u.accepted)
 	}
 	o.add(bad, reason(err), failed)

@@ -34,8 +34,8 @@ func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, set 
 	return e
 }
 
-// Consume passes b to the processor and counts its spans. What a [pipeline.Holder] accepts is
-// counted later, by a [HolderEdge].
+// Consume passes b to the processor and counts its spans. Spans that a [pipeline.Holder] accepts
+// are counted later, by a [HolderEdge].
 func (e *ProcessorEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
 	dropped, err := e.call(ctx, b)

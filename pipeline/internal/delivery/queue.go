@@ -13,8 +13,8 @@ import (
 type sendingQueue interface {
 	// open is called once, before every other method but state.
 	open() error
-	// put adds a batch. It returns when the batch is stored; the errors are those of
-	// capacity.acquire, or say that the batch could not be stored.
+	// put adds a batch. It returns when the batch is stored. It returns the errors of
+	// capacity.acquire, or an error if the batch could not be stored.
 	put(ctx context.Context, b *otlpdata.Batch) error
 	// take removes the oldest waiting batch. It waits for one until the queue is closed.
 	take() (queued, bool)
@@ -25,7 +25,7 @@ type sendingQueue interface {
 	close()
 	// drain removes and returns the batches that would be lost now.
 	drain() []queued
-	// tight returns a channel that has a value after a batch filled the queue almost, or did not
+	// tight returns a channel that has a value after a batch almost filled the queue or did not
 	// fit.
 	tight() <-chan struct{}
 	state() queueState

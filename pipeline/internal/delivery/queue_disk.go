@@ -27,10 +27,10 @@ type diskQueue struct {
 	env         pipeline.Env
 	log         *zap.Logger
 	report      func(error)        // reports the disk as failed, or with nil as recovered
-	evicted     func(queued)       // called for batches that are dropped for newer ones
+	evicted     func(queued)       // called for batches that are dropped in favor of newer ones
 	countLost   func(spans int64)  // called for lost spans; negative: recovered spans
 	lostBatches prometheus.Counter // batches lost to damaged files
-	lost        atomic.Uint64      // the same since the start, without those read after all; see recordLoss
+	lost        atomic.Uint64      // lost batches since the start, without recovered ones; see recordLoss
 
 	spool atomic.Pointer[spool.Queue] // nil before open, when metrics may already be read
 	lock  vfs.Lock
@@ -130,8 +130,8 @@ const watchInterval = time.Second
 // checkpointInterval is the interval at which a queue records how many batches its last file holds.
 const checkpointInterval = 5 * time.Second
 
-// watch checks the folder until the queue is closed, so that a queue that gets no batches because
-// it is not ready notices that its folder was moved back. It also makes the checkpoints.
+// watch checks the folder until the queue is closed: a queue that gets no batches because it is not
+// ready must notice that its folder was moved back. It also makes the checkpoints.
 func (q *diskQueue) watch() {
 	ticker, checkpoints := time.NewTicker(watchInterval), time.NewTicker(checkpointInterval)
 	defer ticker.Stop()
@@ -238,8 +238,8 @@ func (q *diskQueue) drain() []queued { return nil }
 
 func (q *diskQueue) tight() <-chan struct{} { return q.capacity.tight }
 
-// shut closes the files. A batch that is still being sent cannot be marked as done any more and is
-// sent again after the next start.
+// shut closes the files. A batch that is still being sent can no longer be marked as done and is
+// resent after the next start.
 func (q *diskQueue) shut() error {
 	q.end()
 	q.watching.Wait()

@@ -16,7 +16,7 @@ import (
 //
 //	queue.take -> taken -> join: groups by tenant -> ready -> sendJoined
 //
-// Nothing is taken while a complete group waits for a sender, so that a slow next hop fills the
+// No batch is taken while a complete group waits for a sender, so that a slow next hop fills the
 // queue and not the memory. A batch leaves the queue when the outcome of all its spans is known.
 type joiner struct {
 	edge   *ExporterEdge
@@ -24,10 +24,10 @@ type joiner struct {
 	taken  chan queued
 	ready  chan *joinedGroup
 
-	groups map[string]*joinedGroup // by tenant; groups that are not complete
+	groups map[string]*joinedGroup // incomplete groups by tenant
 	order  []*joinedGroup          // the same groups, oldest first
 	bytes  int64                   // of all these groups
-	tight  bool                    // these groups are sent when the queue has nothing to add to them
+	tight  bool                    // send these groups when the queue has nothing to add to them
 }
 
 // joinedGroup is a list of batches that are sent as one.
@@ -60,8 +60,8 @@ type partOutcome struct {
 	err   error
 }
 
-// maxJoining is the maximum size in bytes of the groups that are not complete. Above it, the oldest
-// group is sent: many tenants must not fill the memory with small groups.
+// maxJoining is the maximum total size of incomplete groups in bytes. Above it, the oldest group is
+// sent, so that many tenants cannot fill the memory with small groups.
 const maxJoining = 16 << 20
 
 func (e *ExporterEdge) startJoining(ctx context.Context, c pipeline.QueueBatchConfig) {
@@ -90,9 +90,9 @@ func (j *joiner) take() {
 }
 
 // join joins batches until there are no more. If the queue is almost full and has nothing to add,
-// join sends what it has: callers must not wait, or be refused, until flush_timeout. When a queue
-// in memory is stopped, join sends what is left; when a queue on disk is stopped, that stays in the
-// queue.
+// join sends what it has: callers must not wait, or be refused, until flush_timeout. When the queue
+// is stopped, join sends what is left of a queue in memory; the rest of a queue on disk stays
+// there.
 func (j *joiner) join() {
 	defer close(j.ready)
 	timer := time.NewTimer(math.MaxInt64)
@@ -156,7 +156,7 @@ func (j *joiner) split(b *otlpdata.Batch) []*otlpdata.Batch {
 		spans, bytes = 0, limit
 	}
 	parts, err := b.Split(spans, bytes)
-	if err != nil || len(parts) == 0 { // as one, it is sent, or its sender finds the same error
+	if err != nil || len(parts) == 0 { // send it as one: that succeeds, or the sender finds the same error
 		return []*otlpdata.Batch{b}
 	}
 	return parts
@@ -222,7 +222,7 @@ func (j *joiner) send(ctx context.Context) {
 	}
 }
 
-// sendGroup sends a group as one request, or in smaller ones if it is refused, and settles its
+// sendGroup sends a group as one request, or as smaller requests if it is refused, and settles its
 // batches. It returns false if a batch stays in the queue.
 func (j *joiner) sendGroup(ctx context.Context, g *joinedGroup) bool {
 	batches := make([]*otlpdata.Batch, len(g.parts))

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/spool"
 )
 
-// recordLoss counts and logs batches that were lost to damage, or read after an earlier loss. The
-// spool calls it when it is opened and by one call of take at a time.
+// recordLoss counts and logs batches that were lost to damage, or that could be read after an
+// earlier loss. The spool calls it when it is opened and by one call of take at a time.
 func (q *diskQueue) recordLoss(l spool.Loss) {
 	if l.Gone != (spool.State{}) {
 		q.capacity.release(q.loadOfState(l.Gone))
@@ -43,7 +43,7 @@ func (q *diskQueue) logUnsynced(epoch, records uint64) {
 		zap.String("log", logName(epoch)), zap.Uint64("records", records))
 }
 
-// logListLost logs that the list of the files cannot be read.
+// logListLost logs that the list of files cannot be read.
 func (q *diskQueue) logListLost(err error) {
 	q.log.Error("list of the sending queue's files cannot be read; cannot tell whether files are missing; it will be written again",
 		zap.Error(err))

@@ -13,7 +13,7 @@ import (
 type memoryQueue struct {
 	capacity *capacity
 	now      func() time.Time
-	evicted  func(queued) // called for batches that are dropped for newer ones
+	evicted  func(queued) // called for batches that are dropped in favor of newer ones
 
 	mu      sync.Mutex
 	changed *sync.Cond // signaled for each new item, broadcast at the end

@@ -47,7 +47,7 @@ func encodeBatch(b *otlpdata.Batch) ([][]byte, error) {
 	return append([][]byte{head}, chunks...), nil
 }
 
-// decodeBatch decodes a payload, which the batch refers to afterwards. It returns an error for
+// decodeBatch decodes a payload. The batch shares the bytes of the payload. It returns an error for
 // invalid payloads.
 func decodeBatch(payload []byte) (*otlpdata.Batch, error) {
 	r := payloadReader{rest: payload}

@@ -13,7 +13,7 @@ import (
 // maxRefusalText is the maximum length of the text of a refusal in bytes.
 const maxRefusalText = 500
 
-// Received counts what a receiver receives, by transport. Safe for concurrent use.
+// Received counts what a receiver receives, by transport. It is safe for concurrent use.
 type Received struct {
 	component string
 	now       func() time.Time

@@ -27,7 +27,7 @@ type ReceiverEdge struct {
 	count    outcomes
 	received *Received
 	log      *zap.Logger
-	maxWait  func() WaitLimit // how long a client waits for its answer
+	maxWait  func() WaitLimit // how long a client waits for its response
 	// collects is true if at least one exporter behind the receiver stores or discards spans. If
 	// all exporters only forward spans to next hops (as in an agent), the edge does not report the
 	// metrics and log messages that are specific to collectors.
@@ -35,7 +35,7 @@ type ReceiverEdge struct {
 }
 
 // NewReceiverEdge returns the edge of a receiver with these settings that passes spans to next.
-// maxWait is called for each batch and returns the maximum time until Consume answers.
+// maxWait is called for each batch and returns the maximum time until Consume returns.
 func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings, maxWait func() WaitLimit) *ReceiverEdge {
 	return &ReceiverEdge{next: next, metrics: m, tracer: set.Tracer, log: set.Logger, maxWait: maxWait, received: m.Received(c),
 		count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
@@ -45,9 +45,8 @@ func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, set pipeli
 func (e *ReceiverEdge) SetCollects(collects bool) { e.collects.Store(collects) }
 
 // Consume passes b to the pipelines and counts its spans. If the pipelines need longer than the
-// maximum wait, or almost until the deadline of the client, it returns an error of the class
-// Unavailable: a client that gets no answer in time does not know how long to wait before it
-// retries.
+// maximum wait, or almost until the client's deadline, it returns an Unavailable error: a client
+// that gets no response in time does not know how long to wait before a retry.
 func (e *ReceiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.countOffered(b)
 	ctx, span := e.tracer.StartIntake(ctx, "deliver", b, time.Now)
@@ -57,7 +56,7 @@ func (e *ReceiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	defer cancel()
 	err := e.next.Consume(limited, b)
-	if ctx.Err() == nil { // otherwise the client has left, or has its answer
+	if ctx.Err() == nil { // otherwise the client has left or has its response
 		err = unavailableIfLate(err)
 	}
 	selftrace.End(span, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// maxRequestedDelay is the maximum retry delay that a next hop can ask for. Longer delays are cut:
-// one wrong response must not stop a sender for hours.
+// maxRequestedDelay is the maximum retry delay that a next hop can request. Longer delays are
+// shortened, because one wrong response must not stop a sender for hours.
 const maxRequestedDelay = 10 * time.Minute
 
 // sender sends batches with retries: each attempt has a timeout, and the delays between attempts
@@ -48,8 +48,8 @@ func (s *sender) configure(d *pipeline.Delivery) {
 	s.config.Store(&senderConfig{d.Timeout.Std(), d.Retry})
 }
 
-// interrupt ends the pauses between attempts of all current batches: their callers get the error of
-// the last attempt.
+// interrupt ends the retries of all current batches: their callers get the error of the last
+// attempt.
 func (s *sender) interrupt() {
 	next := make(chan struct{})
 	close(*s.interrupted.Swap(&next))
@@ -100,8 +100,8 @@ func (s *sender) attempt(ctx context.Context, b *otlpdata.Batch, timeout time.Du
 	return err
 }
 
-// unfinished is the error of a batch that was given up although a retry might have succeeded, after
-// the next hop had accepted some of its spans. Like every error that is not a Partial, it tells
+// unfinished is the error of a batch that was given up after the next hop had accepted some of its
+// spans, although a retry might have succeeded. Like every error that is not a Partial, it tells
 // callers that no span was accepted.
 type unfinished struct {
 	accepted int // number of spans
@@ -118,7 +118,7 @@ func retryable(err error) bool {
 	return !errors.As(err, &partial) && !pipeline.IsPermanent(err)
 }
 
-// jitter randomizes a delay, so that senders which failed together do not retry together.
+// jitter randomizes a delay, so that senders that failed together do not retry together.
 func (s *sender) jitter(delay time.Duration, factor float64) time.Duration {
 	const steps = 1 << 20
 	return scale(delay, 1+factor*(2*float64(s.env.Rand()%steps)/steps-1))

@@ -10,7 +10,7 @@ import (
 )
 
 // Accounts returns the outcomes of all spans since the start, receivers first. The counters of
-// receivers are read last, so that no component seems to have more spans than came.
+// receivers are read last, so that no component seems to have more spans than were received.
 func (m *Metrics) Accounts() []status.Account {
 	first, err := m.accounts()
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 )
 
-// WaitLimit is the maximum time until a receiver answers a request, and the setting that it comes
-// from. A Max of 0 means no limit.
+// WaitLimit is the maximum time until a receiver responds to a request, and the setting that it
+// comes from. A Max of 0 means no limit.
 type WaitLimit struct {
 	Max     time.Duration
 	Setting string
 }
 
-// before returns the limit of a request: l, but at most nine tenths of what is left until the
-// deadline of the client.
+// before returns the limit for a request: l, but at most nine tenths of the time until the client's
+// deadline.
 func (l WaitLimit) before(ctx context.Context) WaitLimit {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -64,7 +64,7 @@ func (e *lateError) Error() string {
 func (e *lateError) Unwrap() error { return e.err }
 
 // nameLate adds the component to its error if ctx ended at the maximum wait. The innermost
-// component counts: those before it wait for it.
+// component counts, because the components before it wait for it.
 func nameLate(ctx context.Context, c Component, err error) error {
 	if err == nil || ctx.Err() == nil || errclass.Of(err).Code != codes.DeadlineExceeded {
 		return err

@@ -1,5 +1,5 @@
-// Package errclass maps errors to classes. The class of an error decides whether the framework
-// retries, and what a client is answered. All protocols share this mapping.
+// Package errclass maps errors to classes. The class of an error determines whether the framework
+// retries, and the response to the client. All protocols share this mapping.
 package errclass
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// DefaultRetryAfter is the retry delay of errors that do not name one.
+// DefaultRetryAfter is the retry delay of errors without their own.
 const DefaultRetryAfter = time.Second
 
 // ErrInternal is wrapped by errors that stand for a recovered panic.
@@ -44,13 +44,13 @@ func Permanent(err error) error {
 	return &permanentError{err}
 }
 
-// Overloaded marks err as retryable after a delay; 0 stands for DefaultRetryAfter. It returns nil
-// for nil.
+// Overloaded marks err as retryable after a delay; 0 means DefaultRetryAfter. It returns nil for
+// nil.
 func Overloaded(err error, after time.Duration) error {
 	return delayed(err, codes.ResourceExhausted, after)
 }
 
-// Unavailable marks err as an outage that may end, with a delay before a retry; 0 stands for
+// Unavailable marks err as a temporary outage, with a delay before a retry; 0 means
 // DefaultRetryAfter. It returns nil for nil.
 func Unavailable(err error, after time.Duration) error {
 	return delayed(err, codes.Unavailable, after)
@@ -66,8 +66,8 @@ func delayed(err error, code codes.Code, after time.Duration) error {
 	return &delayedError{err, code, after}
 }
 
-// IsDelayed reports whether err is marked with Overloaded or Unavailable and not, further out, as
-// permanent.
+// IsDelayed reports whether err is marked with Overloaded or Unavailable, unless it is marked as
+// permanent further out.
 func IsDelayed(err error) bool {
 	var d *delayedError
 	return errors.As(err, &d) && !Of(err).Permanent()
@@ -85,8 +85,8 @@ type Class struct {
 func (c Class) Permanent() bool { return c.RetryAfter == 0 }
 
 // AboutData reports whether err, which must not be nil, is permanent and caused by the data: other
-// data may succeed. A panic of a component of this process is, because its cause is usually in the
-// data. Errors that are caused by the sender or by a bug of the next hop are not.
+// data may succeed. A panic in a component of this process counts as caused by the data, because it
+// usually is. Errors caused by the sender or by a bug of the next hop do not.
 func AboutData(err error) bool {
 	switch c := Of(err); c.Code {
 	case codes.InvalidArgument:

@@ -34,7 +34,7 @@ type App struct {
 	queries *pipeline.Budget
 	held    *pipeline.Budget // what processors hold
 	tracer  selftrace.Tracer
-	// memory is the division of the process's memory that was logged last.
+	// memory is the last logged division of the process's memory.
 	memory      atomic.Pointer[memoryPlan]
 	connections connectionLimit
 	letters     atomic.Pointer[delivery.DeadLetters]
@@ -130,14 +130,16 @@ func (a *App) Health() status.Health {
 	return status.Health{Ready: true, Since: since}
 }
 
-// since returns the time since which all components run; zero if they do not.
+// since returns when all components were running for the first time since the last start or reload;
+// zero if some are not.
 func (a *App) since() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.runningSince
 }
 
-// Gatherer collects all metrics of the process and of the components that run when it is called.
+// Gatherer returns all metrics of the process and of the components that are running when it
+// gathers.
 func (a *App) Gatherer() prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		config, graph := a.current()
@@ -189,21 +191,21 @@ func (a *App) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
 }
 
 // Durability returns where acknowledged spans of a pipeline are: `in memory (memory), sent (otlp)`.
-// Behind a connector, they are where the pipelines that it feeds say: `as in traces/a (forward)`.
+// For a connector, it refers to the pipelines that the connector feeds: `as in traces/a (forward)`.
 func (a *App) Durability(p config.Pipeline) string {
 	config, graph := a.current()
 	return durability(config, graph, p, "%[2]s (%[1]s)")
 }
 
-// heldRetry returns the maximum time for which held spans are passed on again.
+// heldRetry returns the maximum time for retries of held spans.
 func (a *App) heldRetry() time.Duration { return time.Duration(a.holdRetry.Load()) }
 
-// maxWait returns the maximum time that clients of receivers wait for an answer.
+// maxWait returns the maximum time that clients of receivers wait for a response.
 func (a *App) maxWait() delivery.WaitLimit {
 	return delivery.WaitLimit{Max: time.Duration(a.clientWait.Load()), Setting: "service::limits::max_wait"}
 }
 
-// maxWait returns the maximum time until a batch of a receiver is answered.
+// maxWait returns the maximum time until a receiver gets the outcome of a batch.
 func (n *node) maxWait(a *App) delivery.WaitLimit {
 	if w, ok := n.component.(pipeline.MaxWaiter); ok {
 		return delivery.WaitLimit{Max: w.MaxWait(), Setting: "limit of the receiver"}

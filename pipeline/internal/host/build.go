@@ -20,11 +20,11 @@ type graphBuilder struct {
 	config    *config.Config
 	survivors *survivors
 	nodes     map[*config.Component]*node    // all but processors
-	heads     map[pipeline.ID][]delivery.Way // of each pipeline: what its receivers call
+	heads     map[pipeline.ID][]delivery.Way // by pipeline: what its receivers call
 	graph     *graph
 }
 
-// buildGraph builds the components of c, except those of survivors that can be used again.
+// buildGraph builds the components of c, except survivors that can be reused.
 func buildGraph(a *App, c *config.Config, s *survivors) (*graph, error) {
 	g := &graph{registry: prometheus.NewRegistry(), next: map[*node][]delivery.Way{}, collects: map[*node]bool{}}
 	b := &graphBuilder{app: a, config: c, survivors: s, nodes: map[*config.Component]*node{},
@@ -89,8 +89,8 @@ func (b *graphBuilder) addSource(c *config.Component) error {
 	return b.addShared(c, next)
 }
 
-// addPipeline adds the processors of a pipeline, last first, after its connectors, unless the graph
-// has them.
+// addPipeline adds a pipeline's connectors, then its processors from last to first, unless the
+// graph has them.
 func (b *graphBuilder) addPipeline(p config.Pipeline) error {
 	if b.heads[p.ID] != nil {
 		return nil
@@ -115,8 +115,8 @@ func (b *graphBuilder) addPipeline(p config.Pipeline) error {
 	return nil
 }
 
-// addShared adds the single node of a component, after all that it refers to, unless the graph has
-// it.
+// addShared adds the single node of a component, after all nodes that it refers to, unless the
+// graph has it.
 func (b *graphBuilder) addShared(c *config.Component, next []delivery.Way) error {
 	if b.nodes[c] != nil {
 		return nil
@@ -126,7 +126,7 @@ func (b *graphBuilder) addShared(c *config.Component, next []delivery.Way) error
 	return err
 }
 
-// add adds a node to the graph: a running one that can be used again, or n, which it builds.
+// add adds a node to the graph: a running node that can be reused, or n, which it builds.
 func (b *graphBuilder) add(n *node, next []delivery.Way) (*node, error) {
 	c := n.config
 	for _, r := range c.References {
@@ -277,8 +277,8 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 	return set
 }
 
-// writer returns the Consumer by which an extension writes to an exporter that it refers to: edges
-// as between a receiver and the exporter.
+// writer returns the Consumer through which an extension writes to an exporter that it refers to.
+// It has the same edges as between a receiver and an exporter.
 func (b *graphBuilder) writer(n *node, exporter pipeline.Consumer, log *zap.Logger) pipeline.Consumer {
 	for _, r := range n.config.References {
 		if to := b.nodes[r.Target]; to != nil && to.component == any(exporter) && to.consumer != nil {

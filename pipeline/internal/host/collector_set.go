@@ -8,8 +8,8 @@ import (
 )
 
 // collectorSet holds the metric collectors of one component. It is a prometheus.Registerer that
-// registers them in several registries: the one of the running graph, and the one of a graph that
-// is being built and will use the component again.
+// registers them in several registries: the registry of the running graph, and the registry of a
+// graph that is being built and will reuse the component.
 type collectorSet struct {
 	mu         sync.Mutex
 	collectors []prometheus.Collector
@@ -32,7 +32,7 @@ func (s *collectorSet) join(reg *prometheus.Registry) error {
 	return nil
 }
 
-// leave forgets reg, which is not used any more.
+// leave forgets reg, which is no longer used.
 func (s *collectorSet) leave(reg *prometheus.Registry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 // compatGatherer adds the metrics of collector, agent and query under the names that established
 // dashboards and alerts use: with another prefix, `_total` after counters, and another value for
-// the native format.
+// Jaeger's format.
 type compatGatherer struct{ prometheus.Gatherer }
 
 // Gather returns all families sorted by name. If gathering fails, it returns the families that

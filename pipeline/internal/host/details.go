@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// Details returns everything that operators see of the process.
+// Details returns the state of the process that operators see.
 func (a *App) Details(ctx context.Context) status.Details {
 	running, graph := a.current()
 	d := status.Details{Build: a.build, Now: a.env.Now(), Since: a.began, Report: a.Status(), Intake: a.Intake(), Limits: a.limits(),
@@ -43,7 +43,7 @@ func (a *App) queues() []status.Queue {
 	})
 }
 
-// balanceInput returns what the equations of the given pipelines are calculated with.
+// balanceInput returns the input for the balance equations of the given pipelines.
 func (a *App) balanceInput(pipelines []status.Pipeline) status.BalanceInput {
 	_, graph := a.current()
 	in := status.BalanceInput{Pipelines: pipelines, Accounts: a.metrics.delivery.Accounts(), Stores: map[string]bool{},

@@ -18,8 +18,8 @@ type graph struct {
 	collects map[*node]bool           // receivers whose spans are stored or discarded in this process
 }
 
-// find returns the node of a component: its only one or, for a processor, the one of the pipeline.
-// It returns nil if there is none.
+// find returns the node of a component: its only node or, for a processor, its node in the
+// pipeline. It returns nil if there is none.
 func (g *graph) find(key config.Key, pipeline string) *node {
 	i := slices.IndexFunc(g.nodes, func(n *node) bool {
 		return n.config.Key == key && (n.pipeline == "" || n.pipeline == pipeline)
@@ -62,13 +62,13 @@ func (g *graph) with(others []*node) *graph {
 	return &all
 }
 
-// survivors are nodes and edges that run and may become part of another graph.
+// survivors are running nodes and edges that may become part of another graph.
 type survivors struct {
 	nodes []*node
 	edges map[config.Key]*delivery.ExporterEdge
 }
 
-// survivors returns the nodes and edges of the graph that run.
+// survivors returns the running nodes and edges of the graph.
 func (g *graph) survivors(running []*node) *survivors {
 	s := &survivors{edges: map[config.Key]*delivery.ExporterEdge{}}
 	for _, n := range g.nodes {
@@ -82,8 +82,8 @@ func (g *graph) survivors(running []*node) *survivors {
 	return s
 }
 
-// node returns the running node that can be used instead of n, or nil: its configuration is equal,
-// and so are the nodes that it refers to.
+// node returns the running node that can be used instead of n, or nil. Its configuration, and the
+// nodes that it refers to, must be equal.
 func (s *survivors) node(n *node, nodes map[*config.Component]*node) *node {
 	i := slices.IndexFunc(s.nodes, func(old *node) bool {
 		return old.place() == n.place() && config.Equal(old.config.Value, n.config.Value)

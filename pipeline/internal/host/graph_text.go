@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
-// WriteGraph writes the graph as text: a line for each pipeline, then components that are in none,
-// then references.
+// WriteGraph writes the graph as text: a line for each pipeline, then components outside of
+// pipelines, then references.
 func (a *App) WriteGraph(w io.Writer) {
 	c, g := a.current()
 	for _, p := range c.Pipelines {
@@ -29,7 +29,7 @@ func (a *App) WriteGraph(w io.Writer) {
 	}
 }
 
-// besidePipelines returns the components that are in no pipeline, in start order.
+// besidePipelines returns the components outside of pipelines, in start order.
 func besidePipelines(c *config.Config, g *graph) []*config.Component {
 	in := map[config.Key]bool{}
 	for _, p := range c.Pipelines {

@@ -19,8 +19,7 @@ import (
 )
 
 // Start starts all components: observers, stores and extensions first, receivers last. If one
-// fails, the components that were started are stopped again, and the error names the one that
-// failed.
+// fails, the components that were started are stopped, and the error names the one that failed.
 func (a *App) Start(ctx context.Context) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -62,8 +61,8 @@ func (a *App) startNode(ctx context.Context, n *node) error {
 	return nil
 }
 
-// adviseOnFolder adds to an error of the file system in service.data_dir where that is and what to
-// do.
+// adviseOnFolder adds advice to a file system error in service.data_dir: where the folder is and
+// what to do.
 func (a *App) adviseOnFolder(err error) error {
 	dir := filepath.Clean(a.Config().Service.DataDir)
 	var at *fs.PathError

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/sysmem"
 )
 
-// Memory that the process needs in addition to what the configuration limits.
+// Memory that the process needs in addition to the memory that the configuration limits.
 const (
 	memoryBase    = 16 << 20 // stacks, metrics
 	memoryProgram = 24 << 20 // code and data that stay in memory, which the Go runtime does not count
@@ -33,7 +33,7 @@ const heldMemoryPart = 4
 // memoryPlan is how the memory of the process is divided, in bytes.
 type memoryPlan struct {
 	limit     int64 // soft memory limit of the process
-	fixed     int64 // what components, requests in flight and the process itself hold at most
+	fixed     int64 // maximum held by components, requests in flight and the process itself
 	queries   int64 // service.limits.query_memory
 	held      int64 // service.limits.held, a part of fixed; 0 if no processor holds spans
 	available int64 // memory of the cgroup, or GOMEMLIMIT; math.MaxInt64: unlimited
@@ -41,9 +41,9 @@ type memoryPlan struct {
 	connections int // service.limits.connections
 }
 
-// divideMemory divides the memory of the process: what components and requests in flight may hold
-// is fixed, and the rest is for queries. configured is service.limits.query_memory. Without a limit
-// of the operating system, the process gets the sum. With one, the default for queries is reduced
+// divideMemory divides the memory of the process: the part for components and requests in flight is
+// fixed, and the rest is for queries. configured is service.limits.query_memory. Without a limit of
+// the operating system, the process gets the sum. With a limit, the default for queries is reduced
 // so that the sum fits.
 func divideMemory(fixed, available, configured int64, querying bool) memoryPlan {
 	p := memoryPlan{fixed: fixed, available: available, queries: configured}
@@ -56,7 +56,7 @@ func divideMemory(fixed, available, configured int64, querying bool) memoryPlan 
 	return p
 }
 
-// planMemory divides the memory of the process among the components that run now.
+// planMemory divides the memory of the process among the running components.
 func (a *App) planMemory() memoryPlan {
 	config, _ := a.current()
 	querying, deprecated, _ := a.queriers()
@@ -68,11 +68,11 @@ func (a *App) planMemory() memoryPlan {
 	return p
 }
 
-// MemoryNeeds compares the memory that the limits of a configuration add up to with what there is,
-// in bytes. math.MaxInt64 stands for no limit.
+// MemoryNeeds compares the sum of the memory limits of a configuration with the available memory,
+// in bytes. math.MaxInt64 means no limit.
 type MemoryNeeds struct {
 	Needed     int64
-	Available  int64 // to which GOMEMLIMIT or the cgroup limits the program
+	Available  int64 // limit of the program by GOMEMLIMIT or the cgroup
 	Cgroup     int64 // limit of the cgroup
 	GOMEMLIMIT int64 // 0: not set
 	Machine    int64 // memory of the machine, or the limit of the cgroup if that is less
@@ -88,7 +88,7 @@ func (a *App) MemoryNeeds() MemoryNeeds {
 	return n
 }
 
-// apply sets the limits of the plan that are not those of the Go runtime.
+// apply sets the limits of the plan, except the limits of the Go runtime.
 func (p memoryPlan) apply(a *App) {
 	a.queries.SetLimit(p.queries)
 	a.held.SetLimit(p.held)
@@ -113,8 +113,8 @@ func (a *App) holderMemory() int64 {
 	return 0
 }
 
-// queriers reports whether components run queries, the largest value of their deprecated keys for
-// service.limits.query_memory, and the components that have such a key.
+// queriers reports whether components run queries. It returns the largest value of their deprecated
+// keys for service.limits.query_memory, and the components that have such a key.
 func (a *App) queriers() (querying bool, deprecated int64, with []string) {
 	_, graph := a.current()
 	for _, n := range graph.nodes {
@@ -132,8 +132,8 @@ func (a *App) queriers() (querying bool, deprecated int64, with []string) {
 }
 
 // limitMemory divides the memory of the process, and sets the limit of queries and, unless
-// GOMEMLIMIT is set, the soft memory limit of the Go runtime. Garbage then never adds much to what
-// the configuration allows. ballast is the number of bytes that tuneGC has allocated.
+// GOMEMLIMIT is set, the soft memory limit of the Go runtime. Garbage then never adds much to the
+// configured limits. ballast is the number of bytes that tuneGC has allocated.
 func (a *App) limitMemory(ballast int64) {
 	p := a.planMemory()
 	p.apply(a)
@@ -177,11 +177,12 @@ func (a *App) heldMemory() int64 {
 	return held
 }
 
-// Sizes of the ballast: a block of memory that is never touched and therefore not resident. The
-// garbage collector, which runs whenever the heap has doubled, counts it. Without it, a process
-// that holds little and forwards much collects many times per second. A process that holds much,
-// such as a store, has a large heap anyway and gets a smaller ballast. Because doubling a large
-// heap would leave much garbage, it collects when the heap has grown by gcPercentOfHolders.
+// Sizes of the ballast: a block of memory that is never touched and therefore not resident, but
+// that counts as heap. The garbage collector runs when the heap has doubled; without the ballast,
+// it would run many times per second in a process that holds little and forwards much. A process
+// that holds much, such as a store, has a large heap anyway and gets a smaller ballast. Because
+// doubling a large heap would leave much garbage, its collector runs when the heap has grown by
+// gcPercentOfHolders.
 const (
 	gcBallast          = 64 << 20
 	gcBallastOfHolders = 24 << 20

@@ -20,7 +20,7 @@ import (
 // node is an instance of a component with everything that the host puts around it. It may be part
 // of several graphs, one after the other.
 type node struct {
-	config     *config.Component // with which the component was built
+	config     *config.Component // configuration with which the component was built
 	pipeline   string            // of a processor, which has one instance per pipeline; "" for other kinds
 	component  any
 	log        *zap.Logger         // of the component
@@ -34,11 +34,11 @@ type node struct {
 	refs       []*node                // nodes that the component refers to
 	edge       *delivery.ExporterEdge // of an exporter; may come from the node that it replaced
 	writes     []string               // ids of exporters that an extension writes to
-	ended      atomic.Bool            // cannot be part of a graph any more; its reports are ignored
+	ended      atomic.Bool            // can no longer be part of a graph; its reports are ignored
 	stopped    chan struct{}          // closed when it has stopped in the background; nil before
 }
 
-// place identifies what a node is for. A node can replace another one of the same place.
+// place identifies the role of a node. A node can replace another node with the same place.
 type place struct {
 	key      config.Key
 	pipeline string
@@ -56,7 +56,7 @@ func (n *node) String() string {
 
 // dir returns the private folder of the component below service.data_dir. The folder is called type
 // or type-name. Names are escaped and types contain no `-`, so folders are unique. Folders of
-// exporters are directly in data_dir; those of other kinds are in a subfolder per kind.
+// exporters are directly in data_dir; folders of other kinds are in a subfolder per kind.
 func (n *node) dir() string {
 	key, name := n.config.Key, n.config.DirName()
 	if key.Kind == pipeline.KindExporter {
@@ -70,7 +70,7 @@ func (n *node) calls(m *node) bool {
 	return m.consumer != nil && slices.ContainsFunc(n.next, func(w delivery.Way) bool { return w.To == m.consumer })
 }
 
-// handOver calls HandOver of the component, if it has it.
+// handOver calls HandOver of the component if it has this method.
 func (n *node) handOver(ctx context.Context, limit time.Duration) (err error) {
 	defer n.recoverCall("HandOver", &err)
 	if h, ok := n.component.(pipeline.Replaceable); ok {
@@ -108,7 +108,7 @@ func (n *node) lead() {
 }
 
 // leadTo connects a receiver, processor or connector to its successors and opens its gate. left is
-// closed when no call uses the previous ones.
+// closed when no call uses the previous successors.
 func (n *node) leadTo(next []delivery.Way, m *delivery.Metrics) (left <-chan struct{}) {
 	n.next = next
 	if n.config.Key.Kind == pipeline.KindConnector {

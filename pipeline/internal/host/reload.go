@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
-// Reload replaces the running configuration by the one that load returns.
+// Reload replaces the running configuration by the configuration that load returns.
 //
 // All new components are built before any is stopped. Components with unchanged settings and
 // references keep running, with their connections. Callers whose spans pass a component that is
@@ -19,8 +19,8 @@ import (
 // exporter stops.
 //
 // If Reload returns an error, the previous configuration stays, and Status has the error. If a
-// component could neither be replaced nor started again, the process is not ready afterwards and
-// should be stopped.
+// component could neither be replaced nor restarted, the process is not ready afterwards and should
+// be stopped.
 func (a *App) Reload(ctx context.Context, load func() (*config.Config, error)) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()

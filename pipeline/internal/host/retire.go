@@ -10,19 +10,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// handOverTime is how long a component that was replaced waits for its clients to connect again:
-// most clients send a request every few seconds.
+// handOverTime is how long a replaced component waits for its clients to reconnect: most clients
+// send a request every few seconds.
 const handOverTime = 10 * time.Second
 
-// maxRetiring is the maximum number of earlier configurations with components that have not
+// maxRetiring is the maximum number of earlier configurations whose components have not all
 // stopped.
 const maxRetiring = 8
 
 // retirement stops components in the background that were removed from the graph: components whose
-// replacement is already running, and exporters that still send what is in their queues in memory.
+// replacement is already running, and exporters that are emptying their queues in memory.
 type retirement struct {
 	app    *App
-	ctx    context.Context // of all stops; ends when the process may not wait any longer
+	ctx    context.Context // of all stops; ends when the process may no longer wait
 	cancel context.CancelFunc
 	moving context.Context // of calls of HandOver
 	hurry  context.CancelFunc
@@ -73,9 +73,10 @@ func (r *retirement) awaitSlot(ctx context.Context, channels []<-chan struct{}) 
 	}
 }
 
-// begin stops components, which are ordered as in a graph, each after the components that call it
-// or refer to it. Processors and connectors also wait for left: channels that are closed when the
-// calls have returned that entered a gate before it led elsewhere. The caller has called awaitSlot.
+// begin stops components, which are in the order of a graph, each after the components that call it
+// or refer to it. Processors and connectors also wait for left: channels that are closed when all
+// calls have returned that entered a gate before it was redirected. The caller must have called
+// awaitSlot.
 func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 	var generation sync.WaitGroup
 	for _, n := range slices.Backward(nodes) {
@@ -97,9 +98,9 @@ func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 	}()
 }
 
-// stop stops a component after its callers, which may hold spans that they pass on when they stop,
-// and after other calls have returned. It waits for the callers as long as they take, also when ctx
-// of all stops ends, which ends theirs; each further step has the stop timeout.
+// stop stops a component after its callers have stopped, because they may pass on held spans when
+// they stop, and after other calls have returned. It waits for the callers as long as they take; if
+// the ctx of all stops ends, their stops end too. Each further step has the stop timeout.
 func (r *retirement) stop(n *node, callers, calls []<-chan struct{}) {
 	defer r.remove(n)
 	r.log(n, n.handOver(r.moving, handOverTime))

@@ -20,7 +20,7 @@ import (
 )
 
 // lastExport is the maximum duration of the last export of the spans of self-tracing when the
-// process stops or the settings change. The destination may not answer any more.
+// process stops or the settings change. The destination may no longer respond.
 const lastExport = 2 * time.Second
 
 // selfTracing exports the spans that the process makes about its own work.
@@ -79,8 +79,8 @@ func (a *App) newSpanSource(ctx context.Context, t *config.Telemetry) (*spanSour
 	return &spanSource{provider, propagator}, nil
 }
 
-// changedSpanSource is newSpanSource after a change of the settings. changed is false if nothing
-// about self-tracing has changed.
+// changedSpanSource is like newSpanSource, but changed is false if the settings of self-tracing are
+// unchanged.
 func (a *App) changedSpanSource(ctx context.Context, before, now *config.Telemetry) (s *spanSource, changed bool, err error) {
 	if reflect.DeepEqual(before.Traces, now.Traces) && maps.Equal(before.Resource, now.Resource) {
 		return nil, false, nil
@@ -89,8 +89,8 @@ func (a *App) changedSpanSource(ctx context.Context, before, now *config.Telemet
 	return s, true, err
 }
 
-// useSpanSource makes the spans of the process come from s, or turns self-tracing off if s is nil,
-// and exports what the previous source has.
+// useSpanSource makes s the source of the process's spans, or turns self-tracing off if s is nil.
+// It exports the remaining spans of the previous source.
 func (a *App) useSpanSource(ctx context.Context, s *spanSource) {
 	if s == nil {
 		a.tracer.TurnOff()

@@ -15,7 +15,7 @@ import (
 
 // Serve starts the app, reloads the configuration on SIGHUP and when a file has changed, and stops
 // the app when ctx ends or a failed reload leaves it incomplete. It logs errors before it returns
-// them, and tells the service manager what it does.
+// them, and keeps the service manager informed.
 func (a *App) Serve(ctx context.Context, files *config.Watcher, load func() (*config.Config, error)) error {
 	ballast, release := a.tuneGC()
 	defer release()

@@ -12,8 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// serviceManager tells the service manager of the operating system (systemd) the state of the
-// process, if the manager has asked for it with NOTIFY_SOCKET and WATCHDOG_USEC. Its zero value
+// serviceManager reports the state of the process to the service manager of the operating system
+// (systemd), if the manager has requested it with NOTIFY_SOCKET and WATCHDOG_USEC. Its zero value
 // does nothing.
 type serviceManager struct {
 	send     func(message string) // nil: there is no service manager
@@ -40,10 +40,10 @@ func (m serviceManager) tell(assignments ...string) {
 	}
 }
 
-// ready says that the process has started, or has finished a reload.
+// ready reports that the process has started or has finished a reload.
 func (m serviceManager) ready() { m.tell(daemon.SdNotifyReady) }
 
-// reloading says that a reload begins. It ends with ready.
+// reloading reports that a reload begins. ready ends it.
 func (m serviceManager) reloading() {
 	m.tell(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()), statusLine("reloading"))
 }
@@ -52,16 +52,16 @@ func (m serviceManager) reloading() {
 // manager kills it.
 const stopGrace = 10 * time.Second
 
-// stopping says that the process stops, and how long that may take.
+// stopping reports that the process is stopping, and how long that may take.
 func (m serviceManager) stopping(timeout time.Duration) {
 	m.tell(daemon.SdNotifyStopping, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (timeout+stopGrace).Microseconds()),
 		statusLine(fmt.Sprintf("stopping within %v", timeout)))
 }
 
-// failed says why the process could not start, reload or stop.
+// failed reports why the process could not start, reload or stop.
 func (m serviceManager) failed(what string, err error) { m.tell(statusLine(what + ": " + err.Error())) }
 
-// health says whether the process is ready, unless it starts or stops.
+// health reports whether the process is ready, unless it is starting or stopping.
 func (m serviceManager) health(h status.Health) {
 	switch {
 	case h.Ready:

@@ -11,10 +11,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// sockets holds the open sockets of all components. During a reload, the sockets of components that
-// are replaced are offered to others: a component that listens on an offered address gets the same
-// socket of the operating system with the connections and datagrams that wait in it, so that no
-// client is refused.
+// sockets holds the open sockets of all components. During a reload, the sockets of replaced
+// components are offered to others: a component that listens on an offered address gets the same
+// operating system socket, with the connections and datagrams that wait in it, so that no client is
+// refused.
 type sockets struct {
 	mu      sync.Mutex
 	open    map[*node][]*socket
@@ -35,8 +35,8 @@ type offer struct {
 	taken bool
 }
 
-// offer offers the sockets of nodes of a graph that are not in the next one. Sockets on any free
-// port are not offered: whoever asks for one expects a new port.
+// offer offers the sockets of nodes of a graph that are not in the next one. Sockets on port 0 are
+// not offered, because a component that asks for any free port expects a new one.
 func (s *sockets) offer(from, to *graph) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *sockets) env(n *node, env pipeline.Env) pipeline.Env {
 }
 
 // openSocket returns an offered socket or a new one. If a new one cannot be opened because an
-// offered socket has the same port at another address, that one is closed.
+// offered socket has the same port at another address, the offered socket is closed.
 func openSocket[T io.Closer](s *sockets, n *node, network, address string, listen func() (T, error)) (T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func takeOffered[T io.Closer](s *sockets, network, address string) (*T, error) {
 }
 
 // closePort closes the offered sockets with the port of an address, and reports whether there are
-// any. Their owners cannot be used again if the reload fails.
+// any. Their owners cannot be reused if the reload fails.
 func (s *sockets) closePort(network, address string) (closed bool) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {

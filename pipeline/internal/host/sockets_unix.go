@@ -13,8 +13,8 @@ import (
 )
 
 // copySocket returns another net.Listener or net.PacketConn for the same socket of the operating
-// system, which stays open until both are closed. It does not use the method File of conn: that
-// would make reads block for a moment which must not block.
+// system, which stays open until both are closed. It does not use conn.File, which would make
+// non-blocking reads block for a moment.
 func copySocket(conn io.Closer) (io.Closer, error) {
 	c, ok := conn.(syscall.Conn)
 	if !ok {

@@ -117,7 +117,7 @@ func (b *stateBook) keepOnly(g *graph) {
 	maps.DeleteFunc(b.queues, func(name string, _ *health) bool { return !names[name] })
 }
 
-// notReady returns the first reason of a running component for which the process is not ready, with
+// notReady returns why the process is not ready: the first such reason of a running component with
 // the name of the component, or "".
 func (b *stateBook) notReady() string {
 	b.mu.Lock()
@@ -178,7 +178,7 @@ func (a *App) Status() status.Report {
 		for _, m := range p.Members() {
 			inPipeline[m.Key] = true
 			part := status.Component{Component: m.Key.ID.String(), Kind: m.Key.Kind.String(), State: status.Stopped}
-			if n := graph.find(m.Key, p.ID.String()); n != nil { // nil after a reload that failed to build it again
+			if n := graph.find(m.Key, p.ID.String()); n != nil { // nil after a reload that failed to rebuild it
 				part = a.states.component(n)
 			}
 			if m.Key.Kind == pipeline.KindConnector {
@@ -200,7 +200,7 @@ func (a *App) Status() status.Report {
 	return report
 }
 
-// roleOf returns what a connector is in a pipeline: a receiver or an exporter.
+// roleOf returns the role of a connector in a pipeline: receiver or exporter.
 func roleOf(connector *config.Component, p config.Pipeline) pipeline.Kind {
 	if slices.Contains(p.Receivers, connector) {
 		return pipeline.KindReceiver

@@ -41,8 +41,8 @@ func (t *transition) empty() bool {
 	return !slices.ContainsFunc(t.from.nodes, removed) && !slices.ContainsFunc(t.to.nodes, changed)
 }
 
-// blocks reports whether a node must have stopped before new nodes are started. What has no Start
-// holds nothing that its replacement needs.
+// blocks reports whether a node must have stopped before new nodes are started. A component without
+// Start holds nothing that its replacement needs.
 func (t *transition) blocks(n *node) bool {
 	if t.to.has(n) {
 		return false
@@ -56,7 +56,7 @@ func (t *transition) blocks(n *node) bool {
 	case kind == pipeline.KindProcessor || kind == pipeline.KindConnector:
 		return exclusive || t.leadsToBlocking(n)
 	case kind == pipeline.KindReceiver && t.to.find(n.config.Key, "") == nil && t.leadsToBlocking(n):
-		return true // its spans have nowhere else to go
+		return true // its spans have no other destination
 	default:
 		return exclusive
 	}
@@ -75,9 +75,9 @@ func (t *transition) blocking() []*node {
 	return slices.DeleteFunc(slices.Clone(t.from.nodes), func(n *node) bool { return !t.blocks(n) })
 }
 
-// earlierCallers returns channels that are closed when components of earlier configurations have
-// stopped that use nodes which block: they pass on what they hold, which would be lost without
-// these nodes.
+// earlierCallers returns channels that are closed when components of earlier configurations that
+// use blocking nodes have stopped. When they stop, they pass on held spans, which would be lost
+// without these nodes.
 func (t *transition) earlierCallers() []<-chan struct{} {
 	blocking := t.blocking()
 	return t.app.retiring.stopped(func(m *node) bool {
@@ -91,8 +91,8 @@ const briefHandOver = time.Second
 
 // stopBlocking stops nodes that block, and drains the gates that lead to them. Receivers and
 // extensions, whose clients may be slow, stop before gates are closed, unless an exporter or a
-// processor that stops needs them. The order is from the receivers on, so that no call that a stop
-// waits for is held up at a closed gate.
+// processor that stops needs them. Receivers stop first, so that no call that a stop waits for is
+// held up at a closed gate.
 func (t *transition) stopBlocking(ctx context.Context) {
 	blocking := t.blocking()
 	needed := func(n *node) bool {
@@ -119,9 +119,9 @@ func (t *transition) stopBlocking(ctx context.Context) {
 	}
 }
 
-// remove stops a node, unless it has stopped. An exporter whose replacement uses the same queue
-// leaves the queue to the replacement. An exporter with a queue in memory is stopped in the
-// background when the queue is empty.
+// remove stops a node unless it has already stopped. An exporter leaves its queue to a replacement
+// that uses the same queue. An exporter with a queue in memory is stopped in the background when
+// the queue is empty.
 func (t *transition) remove(ctx context.Context, n *node) {
 	running := t.app.removeStarted(n)
 	n.ended.Store(true)
@@ -142,7 +142,7 @@ func (t *transition) remove(ctx context.Context, n *node) {
 		t.stop(ctx, n, stopSafely)
 	}
 	if n.gate != nil {
-		n.gate.Open(refuseAll{}) // for calls that the component has left behind
+		n.gate.Open(refuseAll{}) // for calls that the component did not wait for
 	}
 }
 
@@ -207,7 +207,8 @@ func (t *transition) startNew(ctx context.Context) error {
 }
 
 // retire stops the running nodes that are not in the new graph in the background. If the successors
-// of a receiver have been stopped, its unfinished requests are passed to those of its replacement.
+// of a receiver have been stopped, its unfinished requests are passed to its replacement's
+// successors.
 func (t *transition) retire() {
 	nodes := slices.DeleteFunc(slices.Clone(t.from.nodes), func(n *node) bool {
 		return t.to.has(n) || !slices.Contains(t.app.started, n)
@@ -223,8 +224,8 @@ func (t *transition) retire() {
 }
 
 // run makes the transition. If a node cannot be started, it makes a transition back to previous,
-// the running configuration. It returns the graph that runs afterwards. If the transition back
-// fails as well, the error wraps errBroken.
+// the running configuration. It returns the graph that is running afterwards. If the transition
+// back fails as well, the error wraps errBroken.
 func (t *transition) run(ctx context.Context, previous *config.Config) (now *graph, err error) {
 	if err := t.app.retiring.awaitSlot(ctx, t.earlierCallers()); err != nil {
 		return t.from, err

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Part is a fake component: the receiver source, the extension hub, and a part of all others.
+// Part is a fake component: the `source` receiver, the `hub` extension, and a part of all others.
 type Part struct {
 	World *World
 	ID    string
@@ -28,7 +28,7 @@ func (p *Part) Stop(ctx context.Context) error {
 	return p.World.record("stop " + p.ID)
 }
 
-// Addr returns the address of the listener grpc.
+// Addr returns the address of the grpc listener.
 func (p *Part) Addr(listener string) string {
 	if listener != "grpc" {
 		return ""
@@ -36,7 +36,7 @@ func (p *Part) Addr(listener string) string {
 	return p.ID + " at " + listener
 }
 
-// SourceConfig is the configuration of the receiver source.
+// SourceConfig is the configuration of the `source` receiver.
 type SourceConfig struct {
 	Endpoint pipeline.Endpoint `yaml:"endpoint" doc:"Where to listen."`
 }
@@ -50,7 +50,7 @@ type Beside struct{}
 // HandOver does nothing.
 func (Beside) HandOver(context.Context) {}
 
-// Step is the processor step. It passes batches on.
+// Step is the `step` processor. It passes batches on.
 type Step struct {
 	Part
 	Beside
@@ -60,7 +60,7 @@ type Step struct {
 // Consume passes b on.
 func (s *Step) Consume(ctx context.Context, b *otlpdata.Batch) error { return s.Next.Consume(ctx, b) }
 
-// SinkConfig is the configuration of the exporter sink.
+// SinkConfig is the configuration of the `sink` exporter.
 type SinkConfig struct {
 	MaxTraces int `yaml:"max_traces" doc:"How many traces to keep."`
 }
@@ -73,7 +73,7 @@ func (c *SinkConfig) Validate() error {
 	return nil
 }
 
-// Sink is the exporter sink: a store in memory that can be referenced as a [Reader].
+// Sink is the `sink` exporter: a store in memory that can be referenced as a [Reader].
 type Sink struct{ Part }
 
 // Consume returns the answer of World.Accept.
@@ -93,7 +93,7 @@ func (s *Sink) Read() string { return "read " + s.ID }
 // Reader is what the extension ask refers to.
 type Reader interface{ Read() string }
 
-// AskConfig is the configuration of the extension ask.
+// AskConfig is the configuration of the `ask` extension.
 type AskConfig struct {
 	Storage pipeline.Ref[Reader]            `yaml:"storage" doc:"Where to read." ref:"a store"`
 	HTTP    pipeline.Optional[SourceConfig] `yaml:"http" doc:"Listener."`
@@ -150,7 +150,7 @@ func (c *splitConfig) ReadsHeaders() map[string]string {
 	return keys
 }
 
-// joinConfig is the configuration of the processor join, which passes batches on.
+// joinConfig is the configuration of the `join` processor, which passes batches on.
 type joinConfig struct {
 	Headers []string `yaml:"headers" doc:"Headers that joined requests have."`
 }

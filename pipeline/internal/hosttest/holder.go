@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Shelf is the processor shelf: it holds all batches until Release or Stop.
+// Shelf is the `shelf` processor: it holds all batches until Release or Stop.
 type Shelf struct {
 	Part
 	Beside
@@ -21,7 +21,7 @@ type Shelf struct {
 	held    int64
 }
 
-// ShelfFactory returns the factory of the processor shelf. found is called with each one.
+// ShelfFactory returns the factory of the `shelf` processor. found is called with each new one.
 func (w *World) ShelfFactory(found func(*Shelf)) pipeline.Factory {
 	return pipeline.Processor("shelf", func() StepConfig { return StepConfig{} },
 		func(s pipeline.Settings, _ StepConfig, next pipeline.Consumer) (*Shelf, error) {
@@ -97,13 +97,13 @@ func (s *Shelf) Stop(ctx context.Context) error {
 	return s.Part.Stop(ctx)
 }
 
-// Sieve is the processor sieve: it drops batches of the service `dust`.
+// Sieve is the `sieve` processor: it drops batches of the service `dust`.
 type Sieve struct {
 	Part
 	next pipeline.Consumer
 }
 
-// SieveFactory returns the factory of the processor sieve.
+// SieveFactory returns the factory of the `sieve` processor.
 func (w *World) SieveFactory() pipeline.Factory {
 	return pipeline.Processor("sieve", func() StepConfig { return StepConfig{} },
 		func(s pipeline.Settings, _ StepConfig, next pipeline.Consumer) (*Sieve, error) {
@@ -111,7 +111,7 @@ func (w *World) SieveFactory() pipeline.Factory {
 		})
 }
 
-// Consume is ConsumeDropping without the number.
+// Consume is like ConsumeDropping without the number.
 func (s *Sieve) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	_, err := s.ConsumeDropping(ctx, b)
 	return err

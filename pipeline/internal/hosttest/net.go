@@ -21,13 +21,13 @@ type SendFunc func(ctx context.Context, b *otlpdata.Batch) error
 // Consume calls f.
 func (f SendFunc) Consume(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b) }
 
-// Net is the exporter net, which sends over a network.
+// Net is the `net` exporter, which sends over a network.
 type Net struct{ Send SendFunc }
 
 // Consume calls Send.
 func (n *Net) Consume(ctx context.Context, b *otlpdata.Batch) error { return n.Send(ctx, b) }
 
-// NetConfig is the configuration of the exporter net.
+// NetConfig is the configuration of the `net` exporter.
 type NetConfig struct {
 	pipeline.Delivery
 }
@@ -82,7 +82,7 @@ func StartOnDisk(t *testing.T, fsys vfs.FS, settings string, h *NextHop) (*Progr
 	return StartNetOn(t, fsys, settings, "data_dir: data", h.Send)
 }
 
-// NextHop is a destination that can be away. It records the batches that it received.
+// NextHop is a destination that can be unavailable. It records the batches that it received.
 type NextHop struct {
 	mu       sync.Mutex
 	away     bool

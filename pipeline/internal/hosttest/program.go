@@ -149,7 +149,8 @@ func (p *Program) Counts(t *testing.T) map[string]int {
 	return counts
 }
 
-// NetCounts returns the metrics of the exporter net: its spans by outcome, `queued` and `retries`.
+// NetCounts returns the metrics of the `net` exporter: its spans by outcome, `queued` and
+// `retries`.
 func (p *Program) NetCounts(t *testing.T) map[string]float64 {
 	t.Helper()
 	counts := map[string]float64{}

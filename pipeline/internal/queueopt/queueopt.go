@@ -9,7 +9,7 @@ const (
 	SizerRequests = "requests"
 )
 
-// Values of overflow: what happens to a batch if the queue is full.
+// Values of overflow: what to do with a batch if the queue is full.
 const (
 	OverflowRefuse     = "refuse"
 	OverflowBlock      = "block"

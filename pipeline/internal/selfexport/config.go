@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Config is the block `traces` of service.telemetry.
+// Config is the `traces` block of service.telemetry.
 type Config struct {
 	Level       string                     `yaml:"level" doc:"Whether spans are made: none makes none; basic, normal and detailed make the same spans."`
 	Processors  []Processor                `yaml:"processors" doc:"Processors that export the spans. Without processors, self-tracing is off."`
@@ -40,7 +40,7 @@ type Simple struct {
 	Exporter Exporter `yaml:"exporter" doc:"Destination of the spans."`
 }
 
-// Exporter is the block `exporter` of a processor. One of its blocks is set.
+// Exporter is the `exporter` block of a processor. One of its blocks is set.
 type Exporter struct {
 	OTLP    pipeline.Optional[OTLP]     `yaml:"otlp" doc:"Sends spans in OTLP, also to a receiver of this process."`
 	Console pipeline.Optional[struct{}] `yaml:"console" doc:"Writes spans to standard output as JSON."`
@@ -76,7 +76,7 @@ type SamplerKinds struct {
 // FlatSampler is a sampler that does not depend on parents. One of its blocks is set.
 type FlatSampler struct{ SamplerKinds }
 
-// Ratio is the block `trace_id_ratio_based` of a sampler.
+// Ratio is the `trace_id_ratio_based` block of a sampler.
 type Ratio struct {
 	Ratio float64 `yaml:"ratio" doc:"Share of traces, from 0 to 1."`
 }
@@ -87,7 +87,7 @@ type Sampler struct {
 	ParentBased pipeline.Optional[ParentBased] `yaml:"parent_based" doc:"Follows the decision of the parent, and decides for spans without one by root."`
 }
 
-// ParentBased is the block `parent_based` of a sampler. Without a block, root and the samplers of
+// ParentBased is the `parent_based` block of a sampler. By default, root and the samplers of
 // sampled parents sample everything, the others nothing.
 type ParentBased struct {
 	Root                   pipeline.Optional[FlatSampler] `yaml:"root" doc:"Sampler of spans without a parent. Without it, all are sampled."`
@@ -97,7 +97,7 @@ type ParentBased struct {
 	LocalParentNotSampled  pipeline.Optional[FlatSampler] `yaml:"local_parent_not_sampled" doc:"Sampler of parts of work that is not sampled. Without it, they are not sampled."`
 }
 
-// Limits is the block `limits`. 0 stands for the default of the SDK.
+// Limits is the `limits` block. 0 means the default of the SDK.
 type Limits struct {
 	AttributeCount       int `yaml:"attribute_count_limit" doc:"Maximum number of attributes of a span. 0 stands for 128."`
 	AttributeValueLength int `yaml:"attribute_value_length_limit" doc:"Maximum length of the text of an attribute in characters. 0 disables the limit."`

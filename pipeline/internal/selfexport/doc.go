@@ -1,3 +1,4 @@
 // Package selfexport makes the spans of self-tracing with the OpenTelemetry SDK and exports them,
-// as service.telemetry.traces says. The keys are those of the OpenTelemetry Collector.
+// as configured in service.telemetry.traces. The keys are the same as in the OpenTelemetry
+// Collector.
 package selfexport

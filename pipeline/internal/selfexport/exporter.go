@@ -22,7 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
-// newExporter returns the exporter that the block configures.
+// newExporter returns the configured exporter.
 func (e *Exporter) newExporter(ctx context.Context, o *Options) (sdktrace.SpanExporter, error) {
 	otlp, on := e.OTLP.Get()
 	if !on {
@@ -47,8 +47,8 @@ func (e *Exporter) newExporter(ctx context.Context, o *Options) (sdktrace.SpanEx
 	return otlp.overHTTP(ctx, u, headers, config)
 }
 
-// The options of both exporters include everything that the SDK otherwise reads from variables like
-// OTEL_EXPORTER_OTLP_ENDPOINT: the configuration is complete without them.
+// The options of both exporters override everything that the SDK would read from variables like
+// OTEL_EXPORTER_OTLP_ENDPOINT.
 
 func (c *OTLP) overGRPC(ctx context.Context, u *url.URL, headers map[string]string, config *tls.Config) (sdktrace.SpanExporter, error) {
 	security := insecure.NewCredentials()
@@ -75,7 +75,8 @@ func (c *OTLP) overHTTP(ctx context.Context, u *url.URL, headers map[string]stri
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
 	client := &http.Client{Transport: transport}
-	// Another address would get the headers, which may hold secrets, and after 302 no spans.
+	// A redirect would send the headers, which may hold secrets, to another address, and after a
+	// 302 no spans.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	e, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to.String()), otlptracehttp.WithHeaders(headers),
 		otlptracehttp.WithHTTPClient(client),
@@ -87,8 +88,8 @@ func (c *OTLP) overHTTP(ctx context.Context, u *url.URL, headers map[string]stri
 	return &overHTTP{e, transport, c.timeout()}, nil
 }
 
-// overHTTP is an exporter over HTTP that limits a request with its retries, and closes its
-// connections.
+// overHTTP is an exporter over HTTP that limits the time of a request with its retries, and closes
+// its connections.
 type overHTTP struct {
 	sdktrace.SpanExporter
 	transport *http.Transport

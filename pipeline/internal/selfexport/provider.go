@@ -12,9 +12,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Options are what New needs besides the configuration. All fields must be set.
+// Options are parameters of New in addition to the configuration. All fields must be set.
 type Options struct {
-	Resource map[string]string // attributes of the process; those with an empty value are left out
+	Resource map[string]string // attributes of the process; empty values are omitted
 	ReadFile func(name string) ([]byte, error)
 	Console  io.Writer // of the exporter console
 	// Exported is called after each export with the number of spans and the error. It is called

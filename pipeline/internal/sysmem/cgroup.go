@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// CgroupLimit returns the memory limit of the process's cgroup (version 2 or 1) and the groups that
-// it is in, in bytes, or math.MaxInt64 if there is none.
+// CgroupLimit returns the memory limit in bytes of the process's cgroup (version 2 or 1) and its
+// parent groups, or math.MaxInt64 if there is none.
 func CgroupLimit() int64 { return cgroupLimit(os.DirFS("/")) }
 
 // cgroupLimit is CgroupLimit for the file system root. In a container, the root of /sys/fs/cgroup
-// is the group of the container. A service of systemd is in a group below, such as
+// is the group of the container. A systemd service is in a group below the root, such as
 // system.slice/tracing-all-in-one.service.
 func cgroupLimit(root fs.FS) int64 {
 	unified, memory := cgroups(root)
@@ -43,8 +43,8 @@ func cgroups(root fs.FS) (unified, memory string) {
 	return unified, memory
 }
 
-// smallestLimit returns the smallest limit of a group and the groups that it is in. Groups outside
-// the container of the process are not visible.
+// smallestLimit returns the smallest limit of a group and its parent groups. Groups outside the
+// container of the process are not visible.
 func smallestLimit(root fs.FS, mount, group, file string) int64 {
 	limit := int64(math.MaxInt64)
 	for group = path.Join("/", group); ; group = path.Dir(group) {

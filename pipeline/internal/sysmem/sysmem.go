@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// unknownLimit is the limit that Limit returns if it finds none. Every machine has that much.
+// unknownLimit is what Limit returns if it finds no limit. Every machine has this much memory.
 const unknownLimit = 1 << 30
 
 // cgroupShare is the fraction of the cgroup's memory that the process may use. The rest is for the
 // kernel's memory of connections and files.
 const cgroupShare = 0.9
 
-// Allowed returns the number of bytes to which the environment limits the process: GOMEMLIMIT, or
-// nine tenths of the limit of the cgroup. Without a limit, it returns math.MaxInt64.
+// Allowed returns the memory limit in bytes from the environment: GOMEMLIMIT, or nine tenths of the
+// cgroup's limit. Without a limit, it returns math.MaxInt64.
 func Allowed() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return debug.SetMemoryLimit(-1)
@@ -28,7 +28,7 @@ func Allowed() int64 {
 	return math.MaxInt64
 }
 
-// Available returns Allowed, or the memory of the machine if that is less or there is no limit.
+// Available returns Allowed, but at most the memory of the machine.
 func Available() int64 { return min(Allowed(), Limit()) }
 
 // Limit returns the number of bytes that the process may use: the limit of its cgroup or the memory

@@ -2,7 +2,7 @@
 // types and reflection.
 //
 // All appended field numbers must be below 16, so that a tag takes one byte. As in proto3, strings
-// and numbers are left out when they have the default value; AppendBytes and AppendHeader always
+// and numbers are omitted if they have the default value; AppendBytes and AppendHeader always
 // write.
 package protoenc
 
@@ -52,7 +52,7 @@ func AppendHeader(dst []byte, num, length int) []byte {
 	return binary.AppendUvarint(append(dst, byte(num<<3|Length)), uint64(length))
 }
 
-// AppendBytes appends bytes or an encoded message, also when it is empty.
+// AppendBytes appends bytes or an encoded message, even if it is empty.
 func AppendBytes(dst []byte, num int, b []byte) []byte {
 	return append(AppendHeader(dst, num, len(b)), b...)
 }

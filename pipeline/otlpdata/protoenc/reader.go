@@ -16,7 +16,7 @@ var (
 )
 
 // Reader reads the fields of messages one after the other and holds the last one. It accepts
-// exactly what pdata accepts.
+// exactly the same messages as pdata.
 type Reader struct {
 	Tag  uint32 // number<<3 | wire type
 	Num  uint64 // the value of a scalar
@@ -154,9 +154,9 @@ func (r *Reader) Unknown(b []byte, pos int, known uint64) (int, error) {
 	return skipGroup(b, pos)
 }
 
-// skipGroup skips a group after its start tag. It accepts what pdata accepts, which is less than
-// the format allows: nested groups without fields, and not at the very end of a message. Groups do
-// not occur in practice; agreement with pdata matters more than correctness here.
+// skipGroup skips a group after its start tag. Like pdata, it accepts less than the format allows:
+// only nested groups without fields, and not at the very end of a message. Groups do not occur in
+// practice; agreement with pdata matters more than correctness here.
 func skipGroup(b []byte, pos int) (int, error) {
 	depth := 0
 	r := Reader{Tag: StartGroup}

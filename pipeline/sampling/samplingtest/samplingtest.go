@@ -37,7 +37,7 @@ func (o Options) store(t *testing.T) sampling.Store {
 	return o.New(t, func() time.Time { return noon })
 }
 
-// throughput returns the counts of a collector for the minute that ends n minutes after noon.
+// throughput returns a collector's counts for the minute that ends n minutes after noon.
 func throughput(n int, service string) sampling.Throughput {
 	return sampling.Throughput{By: "me", Last: n == 3, Until: noon.Add(time.Duration(n) * time.Minute), Length: time.Minute,
 		Rows: []sampling.ThroughputRow{
@@ -61,7 +61,7 @@ func add(t *testing.T, s sampling.Store, since time.Time, all ...sampling.Throug
 	}
 }
 
-// wantThroughput checks the throughput after after until until, in minutes after noon.
+// wantThroughput checks the throughput between after and until, in minutes after noon.
 func wantThroughput(t *testing.T, s sampling.Store, after, until int, want ...sampling.Throughput) {
 	t.Helper()
 	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }

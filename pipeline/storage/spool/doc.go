@@ -1,6 +1,6 @@
 // Package spool is a durable first-in-first-out queue of opaque items. An item whose Put returned
 // nil survives a crash of the process and a power failure until its Done. Items that are not done
-// are taken again after a restart, so every item is delivered at least once.
+// are redelivered after a restart, so every item is delivered at least once.
 //
 // The files are logs of package wal, in a directory that nothing else writes to. A log is filled up
 // to Options.LogSize, then the next one is started. There are two kinds of records:
@@ -23,11 +23,11 @@
 //	         (in memory if log 1                    (all at once)
 //	         is the only other log)
 //
-// Memory holds the items in flight and those of at most two logs: the one being read and the one
-// being written. Logs between them are on disk only. Because small items need memory too, a log has
-// at most one record for each 512 bytes of Options.LogSize.
+// Memory holds the items in flight and the items of at most two logs: the one being read and the
+// one being written. Logs between them are on disk only. Because small items need memory too, a log
+// has at most one record for each 512 bytes of Options.LogSize.
 //
-// A log that cannot be read now is skipped and read again later. What the disk still does not
-// return then is lost: Options.Lost is called and the file is moved to the quarantine. A damaged
-// end of a log may look like an interrupted write, unless a checkpoint says what was there.
+// A log that cannot be read is skipped and reread later. Data that the disk still does not return
+// then is lost: Options.Lost is called and the file is moved to the quarantine. A damaged end of a
+// log may look like an interrupted write, unless a checkpoint says what was there.
 package spool

@@ -23,7 +23,7 @@ type part struct {
 	pending  int        // calls of Put that are being committed
 	taken    int        // items that were taken and are not done
 	items    []Item     // in memory and not taken, oldest first
-	begun    bool       // items were taken from memory: the file would return them again
+	begun    bool       // items were taken from memory: reading the file would redeliver them
 	notes    []doneItem // items whose done records are in this log, except those of removed logs
 	damaged  bool       // the file lost records: quarantine it instead of deleting it
 	lost     uint64     // Loss.Items when the file was damaged at Open
@@ -111,8 +111,8 @@ func (q *Queue) sweep() {
 }
 
 // claim returns a finished log for the caller to remove. Its done records for items in other logs
-// have been written again; last is the last of them, to be committed first. A log whose done
-// records cannot be written stays.
+// have been rewritten; last is the last of them, to be committed first. A log whose done records
+// cannot be written stays.
 func (q *Queue) claim() (p *part, last appended) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,7 +133,7 @@ func (q *Queue) claim() (p *part, last appended) {
 	return nil, last
 }
 
-// noteAgain writes the done records of a log for items in other logs again.
+// noteAgain rewrites the done records of a log for items in other logs.
 func (q *Queue) noteAgain(p *part) (last appended, err error) {
 	for _, d := range p.notes {
 		if of := q.find(d.epoch); of == nil || of.removing {

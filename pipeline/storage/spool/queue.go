@@ -14,31 +14,31 @@ import (
 // ErrClosed means that the queue was closed. It is wrapped.
 var ErrClosed = errors.New("queue is closed")
 
-// Options are the options of a queue. Now is required. The owner bounds how much the queue holds.
+// Options are the options of a queue. Now is required. The owner of the queue limits its size.
 type Options struct {
 	LogSize    int64            // size at which the next log is started, and the unit of reading; 0: 16 MiB
 	Quarantine string           // directory for damaged logs; "": `damaged` below the queue's directory
 	Now        func() time.Time // the clock
-	// Lost is called when the disk lost items, or returned them after all.
+	// Lost is called when the disk has lost items, or has returned them after all.
 	Lost func(Loss)
 	// Unsynced is called by Open for a log that ends with records that cannot be read. They were
 	// not acknowledged, unless the disk has damaged them since the last checkpoint.
 	Unsynced func(epoch, records uint64)
 	// ListLost is called by Open if the list of logs cannot be read, so that logs that are gone are
-	// not known. The list is written again.
+	// not known. The list is rewritten.
 	ListLost func(error)
 	// The three may be nil. They must not call the queue.
 }
 
-// Loss describes what the disk lost of a log, or returned after an earlier Loss. A file that could
-// be read is moved to Options.Quarantine when the rest of it is done.
+// Loss describes the items of a log that the disk has lost, or has returned after an earlier Loss.
+// A readable file is moved to Options.Quarantine when the rest of it is done.
 type Loss struct {
 	Epoch uint64 // of the log; in hexadecimal, the first part of the file name
 	// Items is the number of items that may be lost, at least 1 if it is not known. Losses found by
 	// Open are counted in records: that includes items that were done long ago, done records, and a
 	// last record that may not have been acknowledged (Report.Doubtful).
 	Items     uint64
-	Recovered uint64 // part of Items of earlier losses of the log that is not lost after all
+	Recovered uint64 // items that earlier losses of the log counted but that are not lost after all
 	Gone      State  // amount that State no longer counts; negative: counts from now on; zero for losses found by Open
 	Report    wal.Report
 	Err       error // why the log could not be read at all, or nil
@@ -52,7 +52,8 @@ const sizePerRecord = 512
 // on their own.
 const doneBatch = 256
 
-// Item is what was put. Either Value or Payload is set: Value if the item never left memory.
+// Item is an item of the queue. Either Value or Payload is set: Value if the item never left
+// memory.
 type Item struct {
 	Value   any
 	Payload []byte
@@ -228,8 +229,8 @@ func (q *Queue) wake() {
 	q.changed = make(chan struct{})
 }
 
-// Done marks an item as processed: it is not taken again, unless the process dies before that is on
-// disk. It is called once for every item taken.
+// Done marks an item as processed: it is not redelivered, unless the process dies before the mark
+// is on disk. Call it once for every item taken.
 func (q *Queue) Done(item *Item) {
 	a := q.done(item)
 	q.sweep()
@@ -273,9 +274,9 @@ func (q *Queue) note(d doneItem) (appended, error) {
 	return a, err
 }
 
-// Checkpoint records on disk how many records the log that is being written holds, so that the next
-// Open knows what is lost if the disk damages them. It writes nothing if nothing has changed. The
-// owner calls it from time to time. An error has no consequences unless there is damage later.
+// Checkpoint records on disk how many records the current log holds, so that the next Open knows
+// what is lost if the disk damages them. It writes nothing if nothing has changed. The owner calls
+// it from time to time. An error has no consequences unless there is damage later.
 func (q *Queue) Checkpoint() error {
 	q.mu.Lock()
 	logs := map[*wal.Log]int64{}
@@ -304,7 +305,7 @@ func (q *Queue) Err() error {
 	return q.err
 }
 
-// Close closes the queue: Take returns ErrClosed, and items that are not done are taken again after
+// Close closes the queue: Take returns ErrClosed, and items that are not done are redelivered after
 // the next Open. Further calls do nothing.
 func (q *Queue) Close() error {
 	q.mu.Lock()

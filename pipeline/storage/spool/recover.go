@@ -15,9 +15,9 @@ import (
 const defaultLogSize = 16 << 20
 
 // Open opens the queue in a directory, which is created if missing; no other process may have it
-// open. Items that were not done are in the queue again. Logs that lost records, or were written by
+// open. Items that were not done are back in the queue. Logs that lost records, or were written by
 // another version, are moved to the quarantine and reported to Options.Lost. Items of a log that
-// cannot be read now count when it can be read.
+// cannot be read now are counted as soon as it can be read.
 func Open(fsys vfs.FS, dir string, o Options) (*Queue, error) {
 	if o.LogSize <= 0 {
 		o.LogSize = defaultLogSize

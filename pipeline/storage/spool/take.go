@@ -11,8 +11,8 @@ import (
 )
 
 // Take returns the oldest item that was not taken yet, waiting for one if necessary. Items of a log
-// that cannot be read now come later. The error is that of ctx, also when there is an item, or
-// ErrClosed.
+// that cannot be read now come later. It returns ErrClosed, or the error of ctx even if there is an
+// item.
 func (q *Queue) Take(ctx context.Context) (Item, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -49,8 +49,8 @@ func (q *Queue) tryTake() (item Item, wait <-chan struct{}, err error) {
 	}
 }
 
-// next takes an item from memory, or returns the log whose file is to be read first, or a channel
-// to wait for.
+// next takes an item from memory, or returns the log whose file must be read first, or a channel to
+// wait for.
 func (q *Queue) next() (item Item, file *part, wait <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,8 +139,8 @@ func (q *Queue) retryLater(p *part, err error) {
 	})
 }
 
-// loaded stores the items that were read. It completes l, which says how the file was read, by what
-// is missing compared with what the log should hold.
+// loaded stores the items that were read. l says how the file was read; loaded adds the items that
+// the log should hold but that are missing.
 func (q *Queue) loaded(p *part, items []Item, found State, l *Loss) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

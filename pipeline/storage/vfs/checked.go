@@ -12,7 +12,8 @@ const checksumLine = "crc32c %08x\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrChecksum is wrapped by ReadChecked when the content is not what was written, or is too large.
+// ErrChecksum is wrapped by ReadChecked when the content differs from what was written, or is too
+// large.
 var ErrChecksum = errors.New("checksum mismatch")
 
 // AppendChecksum appends a line with the checksum of text.

@@ -37,8 +37,7 @@ func WriteFileAtomic(fsys FS, name string, data []byte) error {
 	return nil
 }
 
-// RemoveDurably removes a file, which may be missing. It also makes an earlier removal durable that
-// was not.
+// RemoveDurably removes a file, which may be missing. It also makes an earlier removal durable.
 func RemoveDurably(fsys FS, name string) error {
 	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -5,10 +5,10 @@ import (
 	"path"
 )
 
-// Locked returns the files of a directory that its owner has locked, through fsys. While the file
-// of the lock is not in place, all methods fail with an error that wraps ErrMoved: the name of the
-// directory refers to nothing, or to files of another process. The directory itself, and those
-// above it, are never created. Files opened for writing are in place only while the lock is.
+// Locked returns the files of a directory that its owner has locked, through fsys. While the lock
+// file is not in place, all methods fail with an error that wraps ErrMoved: the name of the
+// directory then refers to nothing, or to files of another process. The directory itself and its
+// parents are never created. Files opened for writing are in place only while the lock is.
 func Locked(fsys FS, dir string, lock Lock) FS { return &locked{fsys, path.Clean(dir), lock} }
 
 type locked struct {

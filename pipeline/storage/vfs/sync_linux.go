@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// syncFile is the only place that syncs a file. fdatasync leaves out what is not needed to read the
-// bytes again, such as the time of the last change: overwriting a preallocated file then costs no
-// journal commit.
+// syncFile is the only place that syncs a file. fdatasync omits metadata that is not needed to read
+// the bytes, such as the modification time: overwriting a preallocated file then costs no journal
+// commit.
 func syncFile(f *os.File) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package vfs is the one way to files for every component that keeps data.
+// Package vfs is the file system interface for every component that keeps data.
 //
 //	span store     log      sending queue
 //	     |          |             |
@@ -18,7 +18,7 @@
 //   - The name of a file (its creation, rename or removal) is durable once FS.SyncDir of its
 //     directory has returned nil, whether or not the file itself was synced.
 //   - After a failed Sync the state of the unsynced bytes stays unknown: a later Sync of the same
-//     file may return nil although they are lost. After a failed Sync, write the bytes again to
+//     file may return nil although they are lost. After a failed Sync, rewrite the bytes to
 //     another file.
 //
 // A crash of the process loses nothing that was written.
@@ -96,8 +96,8 @@ type File interface {
 	// Sync makes the bytes and the size durable; see the package comment for a failed Sync.
 	Sync() error
 	// InPlace returns an error that wraps ErrMoved if the name that the file was opened with no
-	// longer refers to it: the file, or a directory above it, was renamed, removed or replaced. It
-	// returns nil if the file is in place and if that cannot be found out.
+	// longer refers to it, because the file or a directory above it was renamed, removed or
+	// replaced. It returns nil if the file is in place or if that cannot be determined.
 	InPlace() error
 	// Close releases the handle. It makes nothing durable.
 	Close() error

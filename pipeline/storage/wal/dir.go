@@ -52,7 +52,7 @@ func OpenDir(fsys vfs.FS, dir string, o Options) (*Dir, error) {
 	return d, nil
 }
 
-// loadList keeps what the list says about the logs that exist. See Missing for the others.
+// loadList keeps the list's entries for existing logs. See Missing for the others.
 func (d *Dir) loadList(names *listing) {
 	d.logs, _ = d.readList() // Missing returns the error
 	maps.DeleteFunc(d.logs, func(epoch uint64, _ listed) bool { return len(names.of(epoch)) == 0 })
@@ -149,15 +149,15 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 	if err := d.fs.SyncDir(d.path); err != nil {
 		return fmt.Errorf("%s log %016x: %w", what, epoch, err)
 	}
-	if d.stale { // the disk was full; now it may not be
+	if d.stale { // the disk was full; it may have space now
 		d.saveList()
 	}
 	return nil
 }
 
-// newPart creates the n-th part file of a log, from a spare file if there is one. Its name is
-// durable on return, and the log in the list. A new file is preallocated with zeros (Options.Step
-// bytes) and synced. If the directory was deleted but not its parent, it is created again.
+// newPart creates the n-th part file of a log, from a spare file if there is one. On return, its
+// name is durable and the log is in the list. A new file is preallocated with zeros (Options.Step
+// bytes) and synced. If the directory was deleted but not its parent, it is recreated.
 func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@
 //
 // Sequence numbers have no gaps, so recovery knows which records are missing. If a record is
 // missing although a later one says that it was durable, the disk lost it: this is corruption, and
-// reported. Other missing records were never acknowledged, unless one is unreadable in a way that
-// an interrupted write does not explain, which leaves whole sectors as they were: then the report
+// it is reported. Other missing records were never acknowledged, with one exception: an interrupted
+// write leaves whole sectors as they were, so if a record is unreadable in another way, the report
 // says that records may be lost.
 package wal

@@ -20,9 +20,9 @@ import (
 //	crc32c <checksum of everything before>
 //
 // It is written after a log is created and before a log is removed. If that fails, for example on a
-// full disk, the owner's work goes on, because the list is needed only after damage. A log in the
-// list must exist, so a list that cannot be written before a log is removed is removed as well; the
-// log stays if that fails too.
+// full disk, the owner continues, because the list is needed only after damage. A log in the list
+// must exist, so a list that cannot be written before a log is removed is removed as well; the log
+// stays if that fails too.
 const (
 	listFile   = "logs.list"
 	listHead   = "tracing logs, version 1\n"

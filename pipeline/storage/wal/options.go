@@ -24,8 +24,8 @@ const (
 
 // Errors that callers distinguish; all are wrapped.
 var (
-	// ErrFailed means that the log accepts no more records: a write or sync failed, and so did the
-	// attempt to continue in a new file; or the file was moved or deleted. It wraps the cause, for
+	// ErrFailed means that the log accepts no more records: a write or sync failed and so did the
+	// attempt to continue in a new file, or the file was moved or deleted. It wraps the cause, for
 	// vfs.NoSpace and vfs.ErrMoved. Acknowledged records are not affected. The owner creates a new
 	// log.
 	ErrFailed = errors.New("log has failed")
@@ -65,7 +65,7 @@ type Options struct {
 	MinGap time.Duration
 	// MaxPending is the number of bytes that may wait to be written before Append returns ErrFull.
 	// Default: 8 MiB. One record may exceed it. Records that are written but not synced are also
-	// kept, to be written again if the sync fails: at most the same number of bytes, at which
+	// kept, at most the same number of bytes, to be rewritten if the sync fails; at this number,
 	// SyncInterval syncs early.
 	MaxPending int
 	// Step is the number of bytes by which files are filled with zeros ahead of the write position.

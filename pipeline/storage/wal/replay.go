@@ -20,8 +20,8 @@ type Report struct {
 	// Doubtful reports that a record counted in Unsynced may have been synced and committed: it is
 	// unreadable, but not because its write was interrupted.
 	Doubtful bool
-	// Truncated reports that the end of the log is missing. Lost counts what is known of the
-	// records there.
+	// Truncated reports that the end of the log is missing. Lost counts the records there as far as
+	// they are known.
 	Truncated bool
 	// Weight is the weight of the log at its last checkpoint, see Dir.Checkpoint.
 	Weight int64
@@ -51,7 +51,7 @@ func (d *Dir) Replay(epoch uint64, deliver func(seq uint64, payload []byte) erro
 	d.mu.Lock()
 	r.expected, r.inList = d.logs[epoch]
 	d.mu.Unlock()
-	r.inList = r.inList && d.opts.Mode != SyncOS // which does not sync the size of files
+	r.inList = r.inList && d.opts.Mode != SyncOS // this mode does not sync the size of files
 	defer r.close()
 	err := r.open(d, epoch)
 	if err == nil {
@@ -78,8 +78,8 @@ type replay struct {
 	expected listed
 }
 
-// gap is a range of sequence numbers of which `missing` were not found: all of them, unless there
-// were too many gaps to keep separately.
+// gap is a range of sequence numbers with `missing` numbers that were not found: all of them,
+// unless there were too many gaps to keep separately.
 type gap struct{ first, last, missing uint64 }
 
 func (r *replay) open(d *Dir, epoch uint64) error {
@@ -175,8 +175,8 @@ func (r *replay) missing(first, last uint64) {
 	r.gaps = append(r.gaps, gap{first: first, last: last, missing: last - first + 1})
 }
 
-// checkEnd reports a log whose last file ends before the place where writing stopped. It
-// is not known of a log that is not in the list.
+// checkEnd reports a log whose last file ends before the place where writing stopped. For logs that
+// are not in the list, this is unknown.
 func (r *replay) checkEnd() {
 	if !r.inList {
 		return

@@ -10,8 +10,8 @@ import (
 // bytes in a reused file. A record that is unreadable for another reason may have been synced, even
 // if no later record says so.
 
-// maxFlips is the number of bits in which a header may differ from the expected one to be taken for
-// a damaged header, of the 160 bits that are known in advance.
+// maxFlips is the maximum number of bits, of the 160 bits known in advance, in which a header may
+// differ from the expected one to count as a damaged header.
 const maxFlips = 8
 
 // findDamagedTail looks for the damaged header of a record after the last one. Without it, that
@@ -51,8 +51,8 @@ func (s *scanner) isDamagedHeader(b []byte) bool {
 	return flips <= maxFlips || bytes.Equal(b[:4], want[:4]) && bytes.Equal(b[8:16], want[8:16])
 }
 
-// judge doubts the record at an offset, of which the payload is unreadable, unless an interrupted
-// write can be the reason.
+// judge marks the record at an offset, whose payload is unreadable, as doubtful unless an
+// interrupted write can be the reason.
 func (s *scanner) judge(at int64, h header, payload []byte) {
 	flipped := !s.fresh && isFlipped(payload, h)
 	if flipped || !s.isTorn(at, at+int64(recordSize(int(h.length)))) {
@@ -60,11 +60,11 @@ func (s *scanner) judge(at int64, h header, payload []byte) {
 	}
 }
 
-// maxFlipped is the maximum length of a payload in which a wrong bit is looked for, in bytes. Stale
+// maxFlipped is the maximum length in bytes of a payload that is searched for a wrong bit. Stale
 // bytes look like one wrong bit with a probability of 8 * maxFlipped / 2^32, one in 8192.
 const maxFlipped = 64 << 10
 
-// isFlipped reports whether one bit of the payload is wrong: with it, the checksum would be right.
+// isFlipped reports whether flipping one bit of the payload would make the checksum right.
 func isFlipped(payload []byte, h header) bool {
 	if len(payload) != int(h.length) || len(payload) > maxFlipped {
 		return false
@@ -86,8 +86,8 @@ func isFlipped(payload []byte, h header) bool {
 	return false
 }
 
-// minCut is the number of zeros at the end of a sector from which on it is taken for a damaged one
-// if the next sector is zero. Payloads have runs of zeros too, but shorter ones.
+// minCut is the number of zeros at the end of a sector from which the sector counts as damaged if
+// the next sector is zero. Payloads have runs of zeros too, but shorter ones.
 const minCut = 64
 
 // isTorn reports whether sectors of a record whose header is sound may not have been written.

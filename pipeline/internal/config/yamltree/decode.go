@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Switch is implemented by fields that the presence of their key turns on. TurnOn returns a pointer
-// to the block below the key.
+// Switch is implemented by fields that are enabled by the presence of their key. TurnOn returns a
+// pointer to the block below the key.
 type Switch interface{ TurnOn() any }
 
 // Decode decodes the value at path into target, a pointer to a struct with defaults, and returns
@@ -104,7 +104,8 @@ func keyList(t reflect.Type) string {
 	return ": " + strings.Join(keys, ", ")
 }
 
-// collect adds the fields of a struct by key, including those of embedded structs without a tag.
+// collect adds the fields of a struct by key, including the fields of embedded structs without a
+// tag.
 func collect(v reflect.Value, fields map[string]reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -118,8 +119,8 @@ func collect(v reflect.Value, fields map[string]reflect.Value) {
 	}
 }
 
-// unsupported returns what to do about a key of another program, or "" for any other key. A struct
-// type names such keys in fields without a name:
+// unsupported returns advice for a key of another program, or "" for any other key. A struct type
+// names such keys in fields without a name:
 //
 //	_ struct{} `unsupported:"key" hint:"delete the key"`
 func unsupported(t reflect.Type, key string) string {
@@ -227,7 +228,7 @@ func (d *decoder) primitive(in any, out reflect.Value, path []string) {
 	}
 }
 
-// setNumber parses text into out. It leaves out unchanged if it returns an error.
+// setNumber parses text into out. On error, out is unchanged.
 func setNumber(out reflect.Value, text string) error {
 	text = strings.ReplaceAll(text, "_", "") // YAML allows them between digits
 	number := reflect.New(out.Type()).Elem()

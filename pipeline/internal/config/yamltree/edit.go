@@ -12,8 +12,8 @@ func (t *Tree) Remove(path ...string) {
 	delete(t.Map(path[:last]...), path[last])
 }
 
-// Move moves the value at from, which must not be an item of a list, with the positions of all that
-// is in it.
+// Move moves the value at from, which must not be an item of a list, with the positions of
+// everything in it.
 func (t *Tree) Move(from, to []string) {
 	value, pos := t.Get(from...), t.KeyPos(from...)
 	t.copyPositions(value, from, to)
@@ -21,7 +21,7 @@ func (t *Tree) Move(from, to []string) {
 	t.put(to, value, pos)
 }
 
-// copyPositions makes the positions of a value known at another path.
+// copyPositions copies the positions of a value to another path.
 func (t *Tree) copyPositions(value any, from, to []string) {
 	t.keys[Join(to...)], t.vals[Join(to...)] = t.KeyPos(from...), t.ValuePos(from...)
 	each := func(key string, v any) {
@@ -54,16 +54,15 @@ func (t *Tree) SetTexts(path []string, texts []string) {
 	t.put(path, items, t.KeyPos(path...))
 }
 
-// Copy sets the value at to to the scalar at from, with a prefix. What is wrong with the one is
-// wrong with the other.
+// Copy sets the value at the path to to the scalar at from, with a prefix. An expansion error of
+// the one is an error of the other.
 func (t *Tree) Copy(from, to []string, prefix string) {
 	s, _ := t.Get(from...).(Scalar)
 	s.Text, s.Quoted = prefix+s.Text, true
 	t.put(to, s, t.KeyPos(to...))
 }
 
-// AppendItems adds the texts of another list to a list that does not have them, with their
-// positions.
+// AppendItems adds the missing texts of another list to a list, with their positions.
 func (t *Tree) AppendItems(list, from []string) {
 	more, _ := t.Get(from...).([]any)
 	if len(more) == 0 {

@@ -8,13 +8,14 @@ import (
 )
 
 // Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME},
-// ${env:NAME:-default}, ${file:/path} and $$. A default may have references. It is applied once,
-// after parsing, so that values cannot add structure and a dollar in a value is not expanded again.
+// ${env:NAME:-default}, ${file:/path} and $$. A default may contain references. Expansion runs
+// once, after parsing, so that values cannot add structure and a dollar sign in a value is not
+// expanded.
 type Expander struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string) ([]byte, error)
 
-	included []included // values of variables and files since this was last cleared, without paths
+	included []included // values of variables and files since the list was last cleared, without paths
 }
 
 // maxValue is the maximum size of a file that ${file:} reads, and of an expanded scalar, in bytes.
@@ -22,8 +23,8 @@ const maxValue = 1 << 20
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Expand returns s with all references replaced. A dollar that begins neither a reference nor $$ is
-// kept. Unset variables without default, unreadable files and unclosed braces are errors.
+// Expand returns s with all references replaced. A dollar sign that begins neither a reference nor
+// $$ is kept. Unset variables without default, unreadable files and unclosed braces are errors.
 func (e *Expander) Expand(s string) (string, error) {
 	if !strings.Contains(s, "$") {
 		return s, nil

@@ -11,13 +11,14 @@ import (
 type Source struct {
 	Name string // path of a file, `preset all-in-one`, or the flag as it was typed
 	YAML []byte
-	// Path, if set, is the path of the value YAML. The source is then a flag without lines.
+	// Path, if set, is the path of the value in YAML. The source is then a flag, which has no
+	// lines.
 	Path []string
 }
 
 // Load parses and merges the sources. Maps are merged, lists and scalars are replaced. An explicit
-// null in a later source removes a key; in the first source it is an empty value. The tree can be
-// used even if there are problems, so that later checks can add more.
+// null in a later source removes a key; in the first source it is an empty value. The tree is
+// usable even if there are problems, so that later checks can find more.
 func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	out := &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}
 	var problems Problems
@@ -44,8 +45,8 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	return out, problems
 }
 
-// keepPositions keeps the positions of blocks that contain the value of a flag, if they have one:
-// the flag sets only the value at its path.
+// keepPositions keeps existing positions of the blocks that contain a flag's value: the flag sets
+// only the value at its path.
 func (p *parser) keepPositions(path []string, out *Tree) {
 	for n := range path {
 		at := Join(path[:n]...)
@@ -56,7 +57,7 @@ func (p *parser) keepPositions(path []string, out *Tree) {
 	}
 }
 
-// merge overrides values of dst by those of src.
+// merge overrides values of dst with values from src.
 func merge(src, dst map[string]any) error {
 	for k, v := range src {
 		switch v := v.(type) {

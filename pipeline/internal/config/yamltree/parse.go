@@ -13,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Limits of one source with all aliases expanded. Without them, a few lines of YAML with nested
-// aliases could result in billions of values or terabytes of text.
+// Limits for one source with all aliases expanded. Without them, a few lines of YAML with nested
+// aliases could expand to billions of values or terabytes of text.
 const (
 	maxNodes = 20_000
 	maxDepth = 64
@@ -67,7 +67,7 @@ func (p *parser) parse(b []byte) {
 	p.tree.Root = p.mapping(root, nil)
 }
 
-// parseAt fills p.tree from b, the value at path. All positions are the source without a line.
+// parseAt fills p.tree from b, the value at path. Positions have no lines.
 func (p *parser) parseAt(path []string, b []byte) {
 	whole := Pos{Source: p.source, Order: p.order}
 	value := p.document(b, whole)
@@ -204,7 +204,7 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 	p.expand.included = nil
 	text, err := p.expand.Expand(n.Value)
 	if err != nil {
-		// Not a problem if another source overrides the value, so decode reports it.
+		// It is not a problem if another source overrides the value, so decode reports it.
 		return Scalar{Text: n.Value, Quoted: quoted, Bad: err.Error()}
 	}
 	p.bytes += len(text)
@@ -216,8 +216,8 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 	return s
 }
 
-// include records the scalar at path and the values of variables and files in it that may be
-// secrets. If the scalar is none, such as an address, its variables are none either.
+// include records the scalar at path and the values of variables and files in it if they may be
+// secrets. If the scalar is not a secret, for example an address, neither are its variables.
 func (p *parser) include(path []string, whole included) {
 	if len(p.expand.included) == 0 {
 		return
@@ -277,8 +277,8 @@ func (p *parser) pairs(n *yaml.Node, path []string, merges int) [][2]*yaml.Node 
 	return pairs
 }
 
-// merged returns the pairs that the value of a `<<` adds: those of a map, or of a list of maps, of
-// which earlier ones take precedence.
+// merged returns the pairs that the value of a `<<` adds. The value is a map, or a list of maps in
+// which earlier maps take precedence.
 func (p *parser) merged(v *yaml.Node, path []string, merges int) [][2]*yaml.Node {
 	for v.Kind == yaml.AliasNode {
 		v = v.Alias

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// included is the value of an environment variable or a file in the scalar at path, or the whole
-// scalar with it, and what is written in the configuration. It may be a secret.
+// included is a value that may be a secret, and what is written in the configuration instead. The
+// value is that of an environment variable or file in the scalar at path, or the whole scalar.
 type included struct{ path, text, written string }
 
-// minSecret is the minimum length of a secret in bytes. Shorter texts occur by chance.
+// minSecret is the minimum length of a secret in bytes. Shorter texts match by chance.
 const minSecret = 6
 
 var (
@@ -22,8 +22,8 @@ var (
 	hosts = regexp.MustCompile(`^$|^localhost$|^[A-Za-z0-9_-]*\.[A-Za-z0-9._-]*$`)
 )
 
-// mayBeSecret reports whether a value is anything but a number, a boolean, a duration or, unless it
-// is read from a file, an address.
+// mayBeSecret reports whether a value may be a secret: it is not a number, a boolean, a duration
+// or, unless it was read from a file, an address.
 func (v *included) mayBeSecret() bool {
 	_, notNumber := strconv.ParseFloat(v.text, 64)
 	_, notDuration := time.ParseDuration(v.text)
@@ -45,9 +45,9 @@ func isAddress(text string) bool {
 	return notPort == nil && (notIP == nil || hosts.MatchString(host))
 }
 
-// Redact replaces values of environment variables and files by what is written in the
+// Redact replaces the values of environment variables and files by what is written in the
 // configuration, in messages about their keys and about blocks that contain them. A message that
-// has a part of such a value, for example because the rest is cut, is not shown.
+// contains only a part of such a value, for example because it is truncated, is not shown.
 func (t *Tree) Redact(problems Problems) {
 	for i := range problems {
 		p := &problems[i]
@@ -79,7 +79,7 @@ func (t *Tree) RedactText(msg string) string {
 	return msg
 }
 
-// replace replaces the value, also as it is in quoted strings, but not within a longer word.
+// replace replaces the value, including its quoted form, but not within a longer word.
 func (v *included) replace(msg string) string {
 	quoted := strconv.Quote(v.text)
 	for _, text := range slices.Compact([]string{v.text, quoted[1 : len(quoted)-1]}) {
@@ -96,14 +96,15 @@ func (v *included) replace(msg string) string {
 	return msg
 }
 
-// joins reports whether a word goes from the end of one text to the beginning of the next.
+// joins reports whether a word spans the end of one text and the beginning of the next.
 func joins(a, b string) bool {
 	isWord := func(c byte) bool { return c >= 0x80 || c == '_' || words.Match([]byte{c}) }
 	return a != "" && b != "" && isWord(a[len(a)-1]) && isWord(b[0])
 }
 
-// isPartOf reports whether a message has a part of the value in quotes, or a word of it, which may
-// be cut at one end or be the end of a longer word. What is written in the configuration is shown.
+// isPartOf reports whether a message contains a part of the value in quotes, or a word of it,
+// possibly cut at one end or at the end of a longer word. Text that is written in the configuration
+// does not count.
 func (v *included) isPartOf(msg string) bool {
 	own := words.FindAllString(strings.ReplaceAll(v.text, `"`, " "), -1)
 	return slices.ContainsFunc(words.FindAllString(msg, -1), func(part string) bool {

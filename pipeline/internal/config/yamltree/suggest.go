@@ -30,7 +30,7 @@ func Suggest(word string, candidates []string, label string) string {
 		return fmt.Sprintf("; did you mean %q?", best)
 	case len(candidates) == 0:
 		return ""
-	case len(candidates) > maxCandidates+1: // a single one takes no more place than "1 more"
+	case len(candidates) > maxCandidates+1: // a single candidate is no longer than "1 more"
 		return fmt.Sprintf("; %s: %s and %d more", label, strings.Join(candidates[:maxCandidates], ", "), len(candidates)-maxCandidates)
 	}
 	return fmt.Sprintf("; %s: %s", label, strings.Join(candidates, ", "))

@@ -68,7 +68,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s: %s: %s", p.Pos, p.Path, p.Msg)
 }
 
-// Problems is a list of mistakes. As an error, it has one line for each.
+// Problems is a list of mistakes. As an error, it has one line per mistake.
 type Problems []Problem
 
 // Error returns one line for each problem.
@@ -98,14 +98,14 @@ type Scalar struct {
 	Text   string
 	Quoted bool   // a string, even if it looks like a number or a bool
 	Empty  bool   // the key has no value; a block with such a key is present and has its defaults
-	Null   bool   // the value is an explicit null: like Empty, and another value keeps its default
+	Null   bool   // an explicit null: like Empty, but a value that is not a block keeps its default
 	Bad    string // why the text could not be expanded
-	// Written is the text before variables and files were expanded, "" if it has none.
+	// Written is the text before expansion, or "" if it contains no variables or files.
 	Written string
 }
 
-// removal is the leaf of an explicit `null` or `~` of a later source. It removes the key of earlier
-// sources.
+// removal is the leaf for an explicit `null` or `~` in a later source. It removes the key from
+// earlier sources.
 type removal struct{}
 
 // Tree is the merged configuration. Its values are map[string]any, []any and Scalar.

@@ -12,24 +12,24 @@ import (
 // configuration and the reference documentation.
 type TreeConfig interface {
 	// UnmarshalTree decodes and checks the keys that the user has set, over the defaults. Scalars
-	// are what YAML 1.2 says: an unquoted true, 5 or 0.5 is a bool, an int or a float64, and all
+	// have their YAML 1.2 types: an unquoted true, 5 or 0.5 is a bool, an int or a float64, and all
 	// other text is a string; a key without a value is nil. Lists are []any and maps are
 	// map[string]any. texts holds the text of the scalars that are not strings, by path joined by
 	// `::`, for keys that must be text. UnmarshalTree must not change its arguments. Its error
 	// joins a [pipeline.KeyError] for each mistake.
 	UnmarshalTree(tree map[string]any, texts map[string]string) error
-	// GivenTree returns the tree of the last UnmarshalTree. Two configurations of a type with equal
-	// trees are the same.
+	// GivenTree returns the tree of the last UnmarshalTree. Two configurations of the same type are
+	// equal if their trees are.
 	GivenTree() map[string]any
-	// EffectiveTree returns all values, those that are defaults too. Secrets in it are
-	// [MaskedSecret].
+	// EffectiveTree returns all values, including defaults. Secrets in it are [MaskedSecret].
 	EffectiveTree() map[string]any
 	// TreeKeys describes the keys for the reference documentation, blocks before their keys, and
 	// returns the address of a more detailed description, or "".
 	TreeKeys() (keys []TreeKey, documentation string)
 }
 
-// MaskedSecret replaces secrets in an effective tree. A [pipeline.Secret] prints itself so.
+// MaskedSecret replaces secrets in an effective tree. It is also how a [pipeline.Secret] is
+// printed.
 const MaskedSecret = "***"
 
 // TreeKey describes one key of a [TreeConfig].

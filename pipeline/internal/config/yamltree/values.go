@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Values returns the block at path with scalars as YAML 1.2 types them: bool, int (uint64 or
+// Values returns the block at path with scalars of their YAML 1.2 types: bool, int (uint64 or
 // float64 if the number is larger), float64 and string; a key without a value is nil. texts holds
 // the text of the scalars that are not strings, by path below the block. The problems are scalars
 // that could not be expanded.
@@ -53,7 +53,7 @@ var (
 	yamlFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 )
 
-// Typed returns the scalar with the type that YAML 1.2 gives it, see [Tree.Values].
+// Typed returns the scalar with its YAML 1.2 type, see [Tree.Values].
 func (s Scalar) Typed() any {
 	switch {
 	case s.Empty:

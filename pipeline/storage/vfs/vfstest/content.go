@@ -71,7 +71,7 @@ func (c *content) note(ch change) {
 	}
 }
 
-// sync writes what changed since the last Sync to the disk, successful or not.
+// sync writes all changes since the last Sync, successful or not, to the disk.
 func (c *content) sync() {
 	fresh := c.pending[c.doubtful:]
 	for i := range fresh {

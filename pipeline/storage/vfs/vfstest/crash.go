@@ -32,7 +32,7 @@ func (m *Mem) Crash(rng *rand.Rand) *Mem {
 	return next
 }
 
-// walk visits every node once, including those that only have a name on the disk, in a
+// walk visits every node once, including nodes that only have a name on the disk, in a
 // deterministic order.
 func (m *Mem) walk(visit func(*node)) {
 	seen := map[*node]bool{}

@@ -8,8 +8,8 @@ import (
 )
 
 // Injector is a file system that counts its operations and makes some of them fail. To fail or
-// crash at each operation of a scenario in turn, run it once, take Count, and run it again for
-// every n below that with a Rule that skips n.
+// crash at each operation of a scenario in turn, run it once, take Count, and rerun it for every n
+// below Count with a Rule that skips n.
 type Injector struct {
 	fs    vfs.FS
 	rules []*Rule

@@ -34,8 +34,8 @@ const (
 
 	// OpAny is all kinds.
 	OpAny = OpClose<<1 - 1
-	// OpChanges is what can change the disk: a crash before any other operation has the same
-	// outcomes as one before the next of these.
+	// OpChanges is the set of operations that can change the disk. A crash before any other
+	// operation has the same outcomes as a crash before the next of these.
 	OpChanges = OpCreate | OpRename | OpRemove | OpMkdirAll | OpMkdir | OpSyncDir | OpLock | OpWrite | OpTruncate | OpSync
 )
 
