@@ -28,7 +28,7 @@ type Config struct {
 // ClusterConfig says on which servers the tables are.
 type ClusterConfig struct {
 	Name               string `yaml:"name" doc:"Name of the cluster in the configuration of the servers. Empty for tables on one server."`
-	Sharded            bool   `yaml:"sharded" doc:"Whether each shard has a part of the traces. Otherwise, each server of the cluster has all."`
+	Sharded            bool   `yaml:"sharded" doc:"Whether each shard has a part of the traces. Otherwise, each server has all."`
 	ReplicatedDatabase bool   `yaml:"replicated_database" doc:"Whether the database has the engine Replicated, which creates tables on all servers."`
 }
 

@@ -23,10 +23,10 @@ type Config struct {
 	MaxWait      pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a request waits when spans arrive faster than segments can be written. After that, it is refused as overloaded."`
 	DiskFull     string            `yaml:"disk_full" doc:"What happens when free disk space is below min_free: refuse (refuse spans as overloaded) or drop_oldest (delete the oldest segments before their retention ends)."`
 	MinFree      pipeline.ByteSize `yaml:"min_free" doc:"Free disk space below which the disk counts as full."`
-	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file, which is deleted when the disk is full so that the memtable can be flushed and its write-ahead log deleted. 0 disables the reserve."`
+	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file, which is deleted when the disk is full so that the memtable can be flushed. 0 disables the reserve."`
 	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata, such as dictionaries, block indexes and names. The default is 1/30 of the available memory, at most 64MiB."`
 	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
-	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries, with up to 8MiB of memory each. The default is the number of CPUs, at least 2, or fewer so that the blocks take 1/20 of the available memory. While spans arrive, one of several is not used."`
+	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded in parallel, with up to 8MiB of memory each. The default is the number of CPUs, at least 2, or fewer so that the blocks take 1/20 of the available memory. While spans arrive, one of several is not used."`
 }
 
 // RetentionConfig limits the age and the size of stored spans.
@@ -50,7 +50,7 @@ type MergeConfig struct {
 	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge, at most max_segments. For past days, two are enough."`
 	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge, with up to 4MiB of memory each. The default is 16, or as many as fit into 1/12 of the available memory, at least 4."`
 	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment, which also takes at most one eighth of retention::size and of retention::time."`
-	BusyShare   float64 `yaml:"busy_share" doc:"Fraction of one CPU core, at most 1, that merging uses while spans arrive. If none has arrived for a second, or more than 64 segments wait, it uses one core. Flushes always have priority."`
+	BusyShare   float64 `yaml:"busy_share" doc:"Fraction of one CPU core, at most 1, that merging uses while spans arrive. If none has arrived for a second, or more than 64 segments wait, it uses one core."`
 }
 
 // Values of DiskFull.

@@ -22,7 +22,7 @@ type config struct {
 	client.NextHopConfig
 	pipeline.Delivery
 	Topic       string                               `yaml:"topic" doc:"Topic that records are written to."`
-	Encoding    string                               `yaml:"encoding" doc:"Encoding of records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto or zipkin_json. Records of jaeger_proto and jaeger_json hold one span, the others as many as fit."`
+	Encoding    string                               `yaml:"encoding" doc:"Encoding of records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto or zipkin_json. Records of jaeger_proto and jaeger_json hold one span, others as many as fit."`
 	Key         string                               `yaml:"key" doc:"Property that decides the partition of a span: trace_id, service or none (any partition). With none, requests in otlp_proto are written unchanged."`
 	CreateTopic pipeline.Optional[createTopicConfig] `yaml:"create_topic" doc:"Settings of the topic, which is created if it does not exist."`
 	Producer    producerConfig                       `yaml:"producer" doc:"Settings of the producer. It is idempotent and waits for all in-sync replicas."`

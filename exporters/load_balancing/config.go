@@ -13,7 +13,7 @@ import (
 )
 
 type config struct {
-	RoutingKey        string         `yaml:"routing_key" doc:"Property whose equal values go to the same backend: traceID, service (of the resource) or attributes (those of routing_attributes)."`
+	RoutingKey        string         `yaml:"routing_key" doc:"Property whose equal values go to the same backend: traceID, service (of the resource) or attributes (in routing_attributes)."`
 	RoutingAttributes []string       `yaml:"routing_attributes" doc:"Attributes for routing_key: attributes, looked up in resource, scope and span, in this order. span.kind and span.name stand for the fields of the span."`
 	Resolver          resolverConfig `yaml:"resolver" doc:"Source of the addresses of the backends: static or dns."`
 	Protocol          protocolConfig `yaml:"protocol" doc:"Protocol of the backends."`
@@ -37,7 +37,7 @@ type dnsConfig struct {
 	Hostname string            `yaml:"hostname" doc:"DNS name. Each of its addresses is a backend."`
 	Port     int               `yaml:"port" doc:"Port of the backends."`
 	Interval pipeline.Duration `yaml:"interval" doc:"Time between two resolutions."`
-	Timeout  pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one resolution. After a failure, the backends of the last answer stay."`
+	Timeout  pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one resolution. After a failure, the backends stay the same."`
 }
 
 type protocolConfig struct {

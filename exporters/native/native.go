@@ -55,7 +55,7 @@ func (c *config) Validate() error {
 // Factory returns the factory of exporters of type native.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("native", defaults, newExporter).
-		Doc("Sends spans to a collector in the native model over gRPC, as agents do.")
+		Doc("Sends spans to a collector in Jaeger's format over gRPC, as agents do.")
 }
 
 type exporter struct {

@@ -33,7 +33,7 @@ type Archive = core.Archive
 // Config configures the extension.
 type Config struct {
 	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"Exporter whose stored traces are served." ref:"a span store"`
-	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces, other than storage. Without it, traces cannot be archived." ref:"a span store that takes spans"`
+	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces, other than storage." ref:"a span store that takes spans"`
 	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs and the web UI."`
 	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query APIs. If absent, they are not served."`
 
@@ -44,18 +44,18 @@ type Config struct {
 	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, whatever limit the request has."`
 	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans of a trace in a response. Larger traces are truncated, with a warning."`
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined to count spans, or a tenth of it if whole traces are read. If there are more, a sample is examined, and the response states its share."`
-	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of groups of errors, or to count them if the store cannot."`
-	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count the spans of each group of errors, a sample if there are more."`
-	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further ones are refused as overloaded. A client address or tenant may use as many for searches and counts as remain free: alone, half. An eighth is reserved for lists of names and single traces."`
-	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names, for each tenant, in a list of services or of operations of a service. Names that a response leaves out can be listed by prefix."`
+	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined to count spans (a tenth if whole traces are read), a sample if there are more. The response states its share."`
+	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of error groups, or to count them if the store cannot."`
+	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count each error group, a sample if there are more."`
+	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded. Searches and counts of one client address or tenant use at most as many as remain free. An eighth is reserved for lists of names and single traces."`
+	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names, for each tenant, in a list of services or operations. Further names can be listed by prefix."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
-	Baseline      pipeline.Duration `yaml:"baseline_period" doc:"Time before the start of a trace from which the web UI counts usual durations of its operations and takes a typical trace."`
+	Baseline      pipeline.Duration `yaml:"baseline_period" doc:"Time before the start of a trace in which the web UI looks for usual durations and a typical trace."`
 	Tail          live.Config       `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
 	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables it; affected spans then have a warning with the skew."`
 
-	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes that the pages /status and /sampling show, too."`
+	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes that the pages /status and /sampling also show."`
 	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data that the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store."`
 	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans and attributes to other systems, shown in the web UI."`
 }

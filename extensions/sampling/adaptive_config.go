@@ -14,7 +14,7 @@ type AdaptiveConfig struct {
 	Storage         pipeline.Ref[sampling.Store] `yaml:"storage" ref:"a store that supports adaptive sampling" doc:"Store for observed trace counts and calculated probabilities. Collectors that share it add up their counts."`
 	Target          float64                      `yaml:"target_samples_per_second" doc:"Target number of sampled traces per second for each root operation, across all instances."`
 	Tolerance       float64                      `yaml:"delta_tolerance" doc:"Maximum deviation of a steady rate from the target, as a fraction of the target. Larger deviations change the probability."`
-	Buckets         int                          `yaml:"calculation_buckets" doc:"Minimum number of intervals of a calculation. More are used while the rate of new traces is steady."`
+	Buckets         int                          `yaml:"calculation_buckets" doc:"Minimum number of intervals in a calculation. More are used while the rate of new traces is steady."`
 	Interval        pipeline.Duration            `yaml:"calculation_interval" doc:"Time between calculations, and length of the intervals in which traces are counted. All collectors must use the same value."`
 	History         int                          `yaml:"aggregation_buckets" doc:"Number of intervals whose counts are kept. Operations without traces in them are forgotten."`
 	Delay           pipeline.Duration            `yaml:"calculation_delay" doc:"Minimum age of an interval before it is used, so that all collectors have stored their counts."`

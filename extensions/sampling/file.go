@@ -24,7 +24,7 @@ const maxFileSize = 64 << 20
 // FileConfig holds the keys of `file`.
 type FileConfig struct {
 	Path               string                               `yaml:"path" path:"file-or-url" doc:"Path or URL (http or https) of the strategies file. If empty, all services have default_sampling_probability."`
-	ReloadInterval     pipeline.Duration                    `yaml:"reload_interval" doc:"Interval at which the strategies file is read again. 0 disables reloading."`
+	ReloadInterval     pipeline.Duration                    `yaml:"reload_interval" doc:"Interval at which the strategies file is reread. 0 disables reloading."`
 	DefaultProbability float64                              `yaml:"default_sampling_probability" doc:"Sampling probability of services without a strategy in the file, if the file has no default_strategy."`
 	MaxSize            pipeline.ByteSize                    `yaml:"max_size" doc:"Maximum size of the strategies file."`
 	Timeout            pipeline.Duration                    `yaml:"timeout" doc:"Timeout of requests for the strategies file, if path is a URL."`

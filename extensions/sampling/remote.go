@@ -22,8 +22,8 @@ type RemoteConfig struct {
 	client.GRPCConfig
 	client.NextHopConfig
 	Timeout   pipeline.Duration `yaml:"timeout" doc:"Timeout of requests to the collector."`
-	FreshFor  pipeline.Duration `yaml:"fresh_for" doc:"Time for which a cached strategy is used before it is requested from the collector again."`
-	StaleFor  pipeline.Duration `yaml:"stale_for" doc:"Maximum age of a cached strategy that is used while the collector is unavailable. After that, clients get an error and keep their strategy."`
+	FreshFor  pipeline.Duration `yaml:"fresh_for" doc:"Time for which a cached strategy is used before the collector is asked."`
+	StaleFor  pipeline.Duration `yaml:"stale_for" doc:"Maximum age of a cached strategy while the collector is unavailable. After that, clients get an error and keep their strategy."`
 	CacheSize pipeline.ByteSize `yaml:"cache_size" doc:"Maximum memory for cached strategies. When it is full, the least recently used strategies are removed."`
 	MaxAnswer pipeline.ByteSize `yaml:"max_answer_size" doc:"Maximum size of a response from the collector."`
 }

@@ -32,7 +32,7 @@ type Config struct {
 	Remote             pipeline.Optional[RemoteConfig]      `yaml:"remote" doc:"Strategies from a collector, over gRPC."`
 	Adaptive           pipeline.Optional[AdaptiveConfig]    `yaml:"adaptive" doc:"Strategies calculated from observed traffic, with a target number of sampled traces per second for each root operation."`
 	HTTP               pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"HTTP server for sampling clients, as in an agent."`
-	GRPC               pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"gRPC server for sampling clients, in addition to that of the native receiver."`
+	GRPC               pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"gRPC server for sampling clients, in addition to the one of the native receiver."`
 	RememberedServices int                                  `yaml:"remembered_services" doc:"Number of recently queried services whose clients and strategies tracing sampling explain shows. 0 disables this."`
 }
 

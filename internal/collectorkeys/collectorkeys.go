@@ -95,8 +95,8 @@ func Filter() map[string]string {
 		"traces.resource":  "Conditions that drop all spans of a resource.",
 		"traces.span":      "Conditions that drop a span.",
 		"traces.spanevent": "Conditions that drop an event of a span.",
-		"trace_conditions": "Groups of conditions in OTTL, or a list of conditions. What meets one " +
-			"is dropped, as the names in it say: resource.attributes, scope.name, span.name, spanevent.name.",
+		"trace_conditions": "Groups of conditions in OTTL, or a list of conditions. The names in a " +
+			"condition (resource, scope, span, spanevent) say what it drops.",
 		"trace_conditions[].context":    noContext,
 		"trace_conditions[].conditions": "Conditions of the group.",
 		"trace_conditions[].error_mode": groupMode,
@@ -156,9 +156,9 @@ func Redaction() map[string]string {
 		"es":                   queries("Elasticsearch"),
 		"enabled":              enabled,
 		"attributes":           attributes,
-		"sanitize_span_name":   "Whether names of spans of clients and servers are sanitized too. Without it, they are.",
-		"summary": "Attributes about the changes that spans get: debug (numbers and names), info " +
-			"(numbers) or silent. Empty means silent.",
+		"sanitize_span_name":   "Whether names of client and server spans are sanitized too. The default is true.",
+		"summary": "Attributes that describe the changes: debug (numbers and names), info (numbers) " +
+			"or silent (the default).",
 		"url_sanitizer": "Replacement of variable parts of URLs, such as identifiers.",
 	}
 }
@@ -231,11 +231,11 @@ func TailSampling() map[string]string {
 		"tail_storage":           "Not supported here.",
 		"sample_on_first_match":  "Whether the first policy that matches decides.",
 		"sampling_strategy": "When policies are evaluated: trace-complete (after decision_wait) " +
-			"or span-ingest (for each request, without policies that need whole traces; what is undecided after " +
-			"decision_wait is dropped).",
-		"drop_pending_traces_on_shutdown": "Whether a stop drops the traces that wait for their decision, instead of deciding.",
+			"or span-ingest (for each request, without policies that need whole traces; undecided traces are dropped " +
+			"after decision_wait).",
+		"drop_pending_traces_on_shutdown": "Whether a stop drops undecided traces instead of deciding.",
 		"maximum_trace_size_bytes":        "Size of a trace in bytes above which it is dropped immediately. 0 disables the limit.",
 		"num_shards": "Number of workers, at most 256. All spans of a trace have the " +
-			"same one. Numbers of traces and rates, but not bursts, are divided among them.",
+			"same worker. Numbers of traces and rates, but not bursts, are divided among them.",
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Config configures the processor. Sizes are in spans.
 type Config struct {
-	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time, at most 1s, that a request waits while earlier requests of its tenant are being sent, so that more are joined. It is sent immediately when nothing is being sent. 0 waits only while concurrency sends are active."`
+	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time, at most 1s, that a request waits, so that more are joined, while earlier requests of its tenant are being sent. 0 waits only while concurrency sends are active."`
 	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time, at most 1s, between two batches of a tenant, unless send_batch_size is reached. Clients wait for it. For destinations behind a queue on disk that need few and large requests."`
 	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which waiting requests are sent before timeout and min_interval."`
 	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A larger request is passed on unsplit."`

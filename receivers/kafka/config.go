@@ -19,21 +19,21 @@ type config struct {
 	Encoding        string `yaml:"encoding" doc:"Encoding of the records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto, zipkin_json or zipkin_thrift."`
 	GroupID         string `yaml:"group_id" doc:"Consumer group. Its members share the partitions of the topic."`
 	GroupInstanceID string `yaml:"group_instance_id" doc:"Identity of a static member, unique in the group, which keeps its partitions when it restarts within session_timeout. Empty makes a dynamic member."`
-	RackID          string `yaml:"rack_id" doc:"Location of this process, as in broker.rack of the brokers, which may then let it read from the nearest replica."`
-	InitialOffset   string `yaml:"initial_offset" doc:"Where to begin in a partition without a committed offset: earliest or latest."`
+	RackID          string `yaml:"rack_id" doc:"Location of this process, as in the brokers' broker.rack, so that it can read from the nearest replica."`
+	InitialOffset   string `yaml:"initial_offset" doc:"Start in a partition without a committed offset: earliest or latest."`
 
 	SessionTimeout    pipeline.Duration `yaml:"session_timeout" doc:"Time without heartbeats after which a member loses its partitions."`
 	HeartbeatInterval pipeline.Duration `yaml:"heartbeat_interval" doc:"Interval of heartbeats to the group."`
 	RebalanceTimeout  pipeline.Duration `yaml:"rebalance_timeout" doc:"Maximum time for members to give up partitions in a rebalance."`
-	RevokeTimeout     pipeline.Duration `yaml:"revoke_timeout" doc:"Maximum time of one attempt to process a batch, instead of service.limits.max_wait. Also the maximum time to wait for the batch of a partition that is given up; then it is canceled, and the next member consumes its records."`
+	RevokeTimeout     pipeline.Duration `yaml:"revoke_timeout" doc:"Maximum time of one attempt to process a batch, instead of service.limits.max_wait. Also the maximum time to wait for the batch of a revoked partition; then it is canceled, and the next member consumes its records."`
 
 	MinFetchSize             pipeline.ByteSize `yaml:"min_fetch_size" doc:"Minimum size of a response to a fetch. Brokers wait for more records for at most max_fetch_wait."`
 	MaxFetchSize             pipeline.ByteSize `yaml:"max_fetch_size" doc:"Maximum size of a response to a fetch, compressed. A larger batch of records is fetched nevertheless."`
 	MaxFetchWait             pipeline.Duration `yaml:"max_fetch_wait" doc:"Maximum time for which brokers wait until min_fetch_size is reached."`
 	MaxPartitionFetchSize    pipeline.ByteSize `yaml:"max_partition_fetch_size" doc:"Maximum size of the records of one partition in a response to a fetch, compressed."`
-	MaxConcurrentFetches     int               `yaml:"max_concurrent_fetches" doc:"Maximum number of fetches that are under way or whose records wait in the client library, whose memory this limits with max_fetch_size."`
+	MaxConcurrentFetches     int               `yaml:"max_concurrent_fetches" doc:"Maximum number of running fetches, and of fetches whose records wait in the client library. Limits its memory together with max_fetch_size."`
 	MaxDecompressedBatchSize pipeline.ByteSize `yaml:"max_decompressed_batch_size" doc:"Maximum size of a decompressed batch of records. Larger ones are skipped and counted as one dead letter."`
-	MaxQueuedSize            pipeline.ByteSize `yaml:"max_queued_size" doc:"Size of records that wait or are processed above which no more are polled. Records of paused partitions do not count. All count against service.limits.inflight."`
+	MaxQueuedSize            pipeline.ByteSize `yaml:"max_queued_size" doc:"Maximum size of records that wait or are processed, without paused partitions; above it, polling stops. All records count toward service.limits.inflight."`
 
 	Batch         batchConfig      `yaml:"batch" doc:"Joining of consecutive records of one partition and tenant."`
 	MaxConcurrent int              `yaml:"max_concurrent" doc:"Maximum number of batches in the pipeline, at most one for each partition."`
@@ -47,12 +47,12 @@ type config struct {
 }
 
 type batchConfig struct {
-	MaxSize  pipeline.ByteSize `yaml:"max_size" doc:"Maximum size of joined records in bytes. A larger record is a batch of its own."`
-	MaxSpans int               `yaml:"max_spans" doc:"Maximum number of spans of joined records. A larger record is a batch of its own."`
+	MaxSize  pipeline.ByteSize `yaml:"max_size" doc:"Maximum size of joined records in bytes. A larger record is its own batch."`
+	MaxSpans int               `yaml:"max_spans" doc:"Maximum number of spans of joined records. A larger record is its own batch."`
 }
 
 type commitConfig struct {
-	Interval pipeline.Duration `yaml:"interval" doc:"Interval of commits. Offsets are also committed when a partition is given up and at the stop."`
+	Interval pipeline.Duration `yaml:"interval" doc:"Interval of commits. Offsets are also committed when a partition is revoked and at the stop."`
 	Timeout  pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one commit. It is repeated after the interval."`
 }
 
@@ -63,7 +63,7 @@ type backoffConfig struct {
 
 type deadLetterConfig struct {
 	Topic   string            `yaml:"topic" doc:"Topic of dead letters, which must exist. Empty writes files to service.data_dir/receivers/NAME/dead_letters instead."`
-	MaxSize pipeline.ByteSize `yaml:"max_size" doc:"Maximum size of all files of dead letters. If they are full, partitions with dead letters wait until files are removed."`
+	MaxSize pipeline.ByteSize `yaml:"max_size" doc:"Maximum size of all dead-letter files. At this size, partitions with dead letters wait until files are removed."`
 	Timeout pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one attempt to write a dead letter to the topic."`
 }
 

@@ -57,7 +57,7 @@ func (c *config) Validate() error {
 // Factory returns the factory of receivers of type native.
 func Factory() pipeline.Factory {
 	return pipeline.Receiver("native", defaults, newReceiver).
-		Doc("Receives spans in the native formats: protobuf over gRPC, as agents send them, and Thrift over HTTP.")
+		Doc("Receives spans in Jaeger's formats: protobuf over gRPC, as agents send them, and Thrift over HTTP.")
 }
 
 type receiver struct {

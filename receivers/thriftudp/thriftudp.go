@@ -30,9 +30,9 @@ const maxMaxClients = 1_000_000
 type config struct {
 	Compact    pipeline.Optional[udp.Config] `yaml:"compact" doc:"Listener for the compact protocol, which most clients use."`
 	Binary     pipeline.Optional[udp.Config] `yaml:"binary" doc:"Listener for the binary protocol."`
-	Zipkin     pipeline.Optional[udp.Config] `yaml:"zipkin" doc:"Listener for the compact protocol on the port used by clients that send the Zipkin model."`
+	Zipkin     pipeline.Optional[udp.Config] `yaml:"zipkin" doc:"Listener for the compact protocol with Zipkin's model."`
 	Tenant     string                        `yaml:"tenant" doc:"Tenant of all spans, because datagrams cannot name one. Empty is the default tenant, which clients of listeners with tenancy cannot read."`
-	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients with statistics. Those of further clients are ignored."`
+	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients with statistics. Further clients have none."`
 }
 
 func defaults() config {

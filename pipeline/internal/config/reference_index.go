@@ -9,18 +9,18 @@ import (
 
 const indexHead = "# Configuration reference\n\n" + written + `
 A configuration is a YAML file with the sections ` + "`receivers`, `processors`, `exporters`, `connectors`, `extensions` and `service`" + `.
-In the first five, each key is the id of a component: its type, or ` + "`type/name`" + `. The keys of each type
-have a page, see [components](#components). The section [service](configuration/service.md) lists the extensions and the pipelines that
-connect the components. Blocks that many components have, such as TLS, are described [once](configuration/shared.md).
+In the first five, each key is the id of a component: its type, or ` + "`type/name`" + `. Each type has a page, see [components](#components). The
+section [service](configuration/service.md) lists the extensions and the pipelines that connect the components. Blocks that many components
+have, such as TLS, are described [once](configuration/shared.md).
 
 ## Sources of a configuration
 
-A configuration consists of, later ones overriding earlier ones: a preset (` + "`tracing collector`" + `), files (` + "`--config a.yaml --config b.yaml`" + `, of
-at most 16MiB each; without the name of a preset, only the files count), environment variables, flags, and single keys
+Later sources override earlier ones: a preset (` + "`tracing collector`" + `), files (` + "`--config a.yaml --config b.yaml`" + `, of
+at most 16MiB each; without a preset, only the files count), environment variables, flags, and single keys
 (` + "`--set exporters::disk::retention::time=24h`" + `). Maps merge, lists replace, and ` + "`null`" + ` removes a key.
 
-In a value, ` + "`${NAME}`" + ` or ` + "`${env:NAME}`" + ` is an environment variable, ` + "`${NAME:-default}`" + ` one with a default, ` + "`${file:/path}`" + ` the content of a
-file of at most 1MiB or of the pipe ` + "`/dev/stdin`, and `$$`" + ` a dollar sign.
+In a value, ` + "`${NAME}`" + ` or ` + "`${env:NAME}`" + ` is an environment variable, ` + "`${NAME:-default}`" + ` has a default, ` + "`${file:/path}`" + ` is the content of a
+file of at most 1MiB or of the pipe ` + "`/dev/stdin`, and `$$`" + ` is a dollar sign. Messages about a wrong value show the reference, not its value.
 
 ` + "`tracing validate`" + ` checks a configuration, ` + "`tracing print-config --origin`" + ` prints it with the source of each value, and
 ` + "`tracing components otlp`" + ` prints the keys of a type.
@@ -41,13 +41,12 @@ file of at most 1MiB or of the pipe ` + "`/dev/stdin`, and `$$`" + ` a dollar si
 | id | the id of a component or pipeline |
 | secret | a string that is never printed |
 
-A row without a meaning states a default that differs from the one of the shared block.
+A row without a meaning states a default that differs from the shared block's.
 
 ## Components
 `
 
-// index returns the overview. Each component has the anchor that it had when the reference was one
-// page.
+// index returns the overview.
 func (r *reference) index() string {
 	var w strings.Builder
 	w.WriteString(indexHead)
@@ -59,7 +58,7 @@ func (r *reference) index() string {
 			fmt.Fprintf(&w, "\n### %s\n\n| Type | Purpose |\n|---|---|\n", strings.ToUpper(name[:1])+name[1:])
 		}
 		file := f.Kind().String() + "-" + f.Type()
-		fmt.Fprintf(&w, "| <a id=\"%s\"></a>[%s](%s) | %s |\n", file, f.Type(), pageFile(file), cell(f.Summary()))
+		fmt.Fprintf(&w, "| [%s](%s) | %s |\n", f.Type(), pageFile(file), cell(f.Summary()))
 	}
 	return w.String()
 }

@@ -18,9 +18,9 @@ type Service struct {
 	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id: traces, or traces/ and a name, for example traces/internal."`
 	Limits         Limits             `yaml:"limits" doc:"Limits of the whole process."`
 	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs, metrics and spans of the process itself."`
-	DeadLetterDir  string             `yaml:"dead_letter_dir" path:"data" doc:"Folder for batches that were refused permanently after they were acknowledged. If empty, they are discarded."`
+	DeadLetterDir  string             `yaml:"dead_letter_dir" path:"data" doc:"Folder for batches that were rejected permanently after they were acknowledged. If empty, they are discarded."`
 	DeadLetterSize pipeline.ByteSize  `yaml:"dead_letter_size" doc:"Maximum size of dead_letter_dir. When it is full, refused batches are discarded and counted."`
-	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown. During the shutdown, accepted requests are answered and queues are emptied."`
+	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown, in which accepted requests finish and queues are emptied."`
 	Watch          bool               `yaml:"watch" doc:"Whether to reload the configuration, as after SIGHUP, when one of its files changes."`
 	WatchInterval  pipeline.Duration  `yaml:"watch_interval" doc:"Interval at which configuration files are checked. A changed file is loaded when it has not changed for one interval."`
 }
@@ -34,11 +34,11 @@ type Members struct {
 
 // Limits is the `limits` block of the service section.
 type Limits struct {
-	Inflight    pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further ones are refused as overloaded. The default is a seventh of the available memory, at most 256MiB."`
-	Connections int               `yaml:"connections" doc:"Maximum number of open TCP connections of all listeners. Further ones are closed immediately, except the first 16 of each listener. The default is one for each 336KiB of the available memory, at most 10000; a connection takes about 24KiB."`
+	Inflight    pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded. The default is a seventh of the available memory, at most 256MiB."`
+	Connections int               `yaml:"connections" doc:"Maximum number of open TCP connections of all listeners. Further connections are closed, except the first 16 of each listener. The default is one for each 336KiB of the available memory, at most 10000; a connection takes about 24KiB."`
 	QueryMemory pipeline.ByteSize `yaml:"query_memory" doc:"Maximum memory of all running queries, their responses, and spans buffered for live tails. Further queries are refused as overloaded; clients can retry them. 0 stands for a quarter of the soft memory limit."`
 	Held        pipeline.ByteSize `yaml:"held" doc:"Maximum memory of the spans that processors such as tail_sampling hold, estimated from their parts. Further spans are refused as overloaded. 0 stands for a quarter of the memory of the machine or its cgroup."`
-	HeldTenants int               `yaml:"held_tenants" doc:"Maximum number of tenants, besides the default one, whose spans a processor such as tail_sampling holds. Spans of further tenants are refused as overloaded."`
+	HeldTenants int               `yaml:"held_tenants" doc:"Maximum number of tenants, besides the default tenant, whose spans a processor such as tail_sampling holds. Spans of further tenants are refused as overloaded."`
 	HeldRetry   pipeline.Duration `yaml:"held_retry" doc:"Maximum time for which spans that a processor has held are retried after a temporary error of the next component. After that, they are dropped and counted."`
 	MaxWait     pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a client waits for the response to its spans. After it, or shortly before the deadline of a gRPC call, the response is 503 with Retry-After, or UNAVAILABLE with RetryInfo. 0 disables the limit."`
 }

@@ -13,7 +13,7 @@ import (
 
 // Config is the `traces` block of service.telemetry.
 type Config struct {
-	Level       string                     `yaml:"level" doc:"Whether spans are made: none makes none; basic, normal and detailed make the same spans."`
+	Level       string                     `yaml:"level" doc:"Level of detail: none makes no spans; basic, normal and detailed make the same spans."`
 	Processors  []Processor                `yaml:"processors" doc:"Processors that export the spans. Without processors, self-tracing is off."`
 	Sampler     pipeline.Optional[Sampler] `yaml:"sampler" doc:"Sampler of traces, of one kind. Without the block, requests are traced unless their client decided not to sample the trace."`
 	Propagators []string                   `yaml:"propagators" doc:"Formats of trace contexts in requests: tracecontext (W3C) and b3. Without formats, traces end at the process."`
@@ -51,7 +51,7 @@ type OTLP struct {
 	Protocol          string          `yaml:"protocol" doc:"Protocol: grpc or http/protobuf."`
 	Endpoint          string          `yaml:"endpoint" doc:"URL of the destination, for example http://localhost:4318 (without TLS). Over HTTP, the default path is /v1/traces."`
 	Insecure          bool            `yaml:"insecure" doc:"Whether an endpoint without http:// or https:// is used without TLS."`
-	Certificate       string          `yaml:"certificate" path:"file" doc:"File with certificates of authorities for the server, instead of those of the system."`
+	Certificate       string          `yaml:"certificate" path:"file" doc:"File with certificates of authorities for the server, instead of the system's."`
 	ClientCertificate string          `yaml:"client_certificate" path:"file" doc:"File with the certificate of this client."`
 	ClientKey         string          `yaml:"client_key" path:"file" doc:"File with the private key of client_certificate."`
 	Compression       string          `yaml:"compression" doc:"Compression of requests: gzip or none."`
@@ -91,10 +91,10 @@ type Sampler struct {
 // sampled parents sample everything, the others nothing.
 type ParentBased struct {
 	Root                   pipeline.Optional[FlatSampler] `yaml:"root" doc:"Sampler of spans without a parent. Without it, all are sampled."`
-	RemoteParentSampled    pipeline.Optional[FlatSampler] `yaml:"remote_parent_sampled" doc:"Sampler of requests whose client has sampled the trace. Without it, they are sampled."`
-	RemoteParentNotSampled pipeline.Optional[FlatSampler] `yaml:"remote_parent_not_sampled" doc:"Sampler of requests whose client has not sampled the trace. Without it, they are not sampled."`
-	LocalParentSampled     pipeline.Optional[FlatSampler] `yaml:"local_parent_sampled" doc:"Sampler of parts of sampled work. Without it, they are sampled."`
-	LocalParentNotSampled  pipeline.Optional[FlatSampler] `yaml:"local_parent_not_sampled" doc:"Sampler of parts of work that is not sampled. Without it, they are not sampled."`
+	RemoteParentSampled    pipeline.Optional[FlatSampler] `yaml:"remote_parent_sampled" doc:"Sampler of requests whose client has sampled the trace. By default, they are sampled."`
+	RemoteParentNotSampled pipeline.Optional[FlatSampler] `yaml:"remote_parent_not_sampled" doc:"Sampler of requests whose client has not sampled the trace. By default, they are not sampled."`
+	LocalParentSampled     pipeline.Optional[FlatSampler] `yaml:"local_parent_sampled" doc:"Sampler of parts of sampled work. By default, they are sampled."`
+	LocalParentNotSampled  pipeline.Optional[FlatSampler] `yaml:"local_parent_not_sampled" doc:"Sampler of parts of work that is not sampled. By default, they are not sampled."`
 }
 
 // Limits is the `limits` block. 0 means the default of the SDK.

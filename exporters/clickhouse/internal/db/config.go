@@ -16,7 +16,7 @@ import (
 
 // Config holds the keys of a connection.
 type Config struct {
-	Endpoints      []string                            `yaml:"endpoints" doc:"Addresses, host:port, of servers that hold the same data or belong to one cluster. Statements are distributed over them; a server that cannot be reached is left out for up to 30 s."`
+	Endpoints      []string                            `yaml:"endpoints" doc:"Addresses, host:port, of servers that hold the same data or belong to one cluster. Statements are distributed over them; an unreachable server is left out for up to 30 s."`
 	Protocol       string                              `yaml:"protocol" doc:"Protocol of the servers: native (usually port 9000, with TLS 9440) or http (usually port 8123, with TLS 8443)."`
 	Database       string                              `yaml:"database" doc:"Name of the database that holds the tables. It is created if it does not exist."`
 	Username       string                              `yaml:"username" doc:"Name of the user."`
@@ -25,10 +25,10 @@ type Config struct {
 	TokenFile      string                              `yaml:"token_file" path:"file" doc:"File with a JSON Web Token, which is sent instead of a name and a password. It is reread when it changes. Needs TLS."`
 	TLS            pipeline.Optional[client.TLSConfig] `yaml:"tls" doc:"TLS settings. Without the block, connections are not encrypted."`
 	Compression    string                              `yaml:"compression" doc:"Compression of blocks on the connection: lz4, zstd or none."`
-	ConnectTimeout pipeline.Duration                   `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, with TLS handshake and login, and for waiting for a free connection."`
+	ConnectTimeout pipeline.Duration                   `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, with TLS handshake and login, and to wait for a free connection."`
 	MaxConnections int                                 `yaml:"max_connections" doc:"Maximum number of connections to each server."`
-	MaxInserts     int                                 `yaml:"max_inserts" doc:"Maximum number of inserts at the same time. Others wait."`
-	InsertQuorum   string                              `yaml:"insert_quorum" doc:"Number of replicas that must have an insert before it is acknowledged: a number, or auto: the majority of three or more replicas, and one of two, so that inserts continue when one is down. Empty stands for auto if the tables are replicated."`
+	MaxInserts     int                                 `yaml:"max_inserts" doc:"Maximum number of concurrent inserts. Others wait."`
+	InsertQuorum   string                              `yaml:"insert_quorum" doc:"Number of replicas that must have an insert before it is acknowledged: a number, or auto (the majority of three or more replicas, one of two). Empty stands for auto if the tables are replicated."`
 	Query          QueryConfig                         `yaml:"query" doc:"Limits of one statement that reads."`
 }
 

@@ -20,9 +20,9 @@ import (
 
 // PeersConfig holds the keys of `peers`.
 type PeersConfig struct {
-	Endpoints []string                             `yaml:"endpoints" doc:"Base URLs of the admin extensions of the other processes, such as http://collector:14269. The pages /status and /sampling then show these, too."`
-	Timeout   pipeline.Duration                    `yaml:"timeout" doc:"Maximum time for the response of a process. Slower ones are shown as not answering."`
-	MaxAnswer pipeline.ByteSize                    `yaml:"max_answer_size" doc:"Maximum size of the answer of a process."`
+	Endpoints []string                             `yaml:"endpoints" doc:"Base URLs of their admin extensions, such as http://collector:14269."`
+	Timeout   pipeline.Duration                    `yaml:"timeout" doc:"Maximum time for the response of a process. Slower processes are shown as not responding."`
+	MaxAnswer pipeline.ByteSize                    `yaml:"max_answer_size" doc:"Maximum size of the response of a process."`
 	TLS       client.TLSConfig                     `yaml:"tls" doc:"TLS settings for https URLs."`
 	Headers   map[string]pipeline.Secret           `yaml:"headers" doc:"Headers of every request."`
 	Auth      pipeline.Optional[client.AuthConfig] `yaml:"auth" doc:"Authentication of requests."`

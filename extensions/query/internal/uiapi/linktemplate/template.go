@@ -15,10 +15,10 @@ import (
 // Template is a link template: configuration, and part of the answer of /api/ui/v1/config.
 type Template struct {
 	Name     string   `yaml:"name" json:"name" doc:"Text of the link."`
-	URL      string   `yaml:"url" json:"url" doc:"Address with {traceId}, {spanId}, {start}, {end}, {duration}, {service}, {operation}, {attribute.KEY} and {resource.KEY}. Times are milliseconds or, as in {start:iso}, in the unit s, ms, us, ns or iso. Schemes are http, https and mailto. Links that lack a value are not shown."`
-	On       string   `yaml:"on" json:"on" doc:"Where the link is shown: span (the default), trace (in the header of a trace, with values of its root span) or attribute (beside the attribute in key)."`
-	Key      string   `yaml:"key" json:"key" doc:"Attribute of the span or of its resource beside which a link with on: attribute is shown, for example host.name."`
-	Requires []string `yaml:"requires" json:"requires" doc:"Attributes without which the link is not shown, besides those in url: attribute.KEY or resource.KEY."`
+	URL      string   `yaml:"url" json:"url" doc:"Address with placeholders, such as https://logs.example.com/{traceId}; docs/link-templates.md lists them."`
+	On       string   `yaml:"on" json:"on" doc:"Where the link is shown: span (the default), trace (in its header) or attribute (beside the attribute in key)."`
+	Key      string   `yaml:"key" json:"key" doc:"Attribute of the span or its resource for on: attribute, for example host.name."`
+	Requires []string `yaml:"requires" json:"requires" doc:"Further attributes without which the link is not shown: attribute.KEY or resource.KEY."`
 }
 
 // Places of links.
