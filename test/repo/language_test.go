@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	glossary         = "docs/glossary.md"
+	glossary         = "docs/glossary.md" // names words that are not used
+	forbiddenWords   = "testdata/words.txt"
 	commentWidth     = 100 // columns of a line that is a comment
 	trailingWidth    = 120 // characters of a line that ends with a comment
 	codeWidth        = 140 // characters of other lines
@@ -30,15 +31,21 @@ const (
 // fixedTexts are error texts that clients of the original APIs compare.
 var fixedTexts = []string{"StartTime and EndTime must be initialized."}
 
+// forbidden is a pattern of words that are not used, and the words to use instead.
+type forbidden struct {
+	pattern *regexp.Regexp
+	instead string
+}
+
 // Words and phrases that the glossary rules out are not used.
-func TestGlossaryPatterns(t *testing.T) {
-	patterns := glossaryPatterns(t)
-	if len(patterns) < 10 {
-		t.Fatalf("%s has %d patterns", glossary, len(patterns))
+func TestForbiddenWords(t *testing.T) {
+	words := readForbiddenWords(t)
+	if len(words) < 10 {
+		t.Fatalf("%s has %d patterns", forbiddenWords, len(words))
 	}
 	var texts []string
-	for _, p := range patterns {
-		texts = append(texts, "(?:"+p.String()+")")
+	for _, w := range words {
+		texts = append(texts, "(?:"+w.pattern.String()+")")
 	}
 	all := regexp.MustCompile(strings.Join(texts, "|")) // one pass for files without a match
 	eachText(t, func(t *testing.T, file string, text []byte) {
@@ -46,45 +53,30 @@ func TestGlossaryPatterns(t *testing.T) {
 			return
 		}
 		for n, line := range bytes.Split(text, []byte("\n")) {
-			for _, p := range patterns {
-				if m := p.Find(line); m != nil {
-					t.Errorf("%s:%d: %q matches %s; see %s", file, n+1, m, p, glossary)
+			for _, w := range words {
+				if m := w.pattern.Find(line); m != nil {
+					t.Errorf("%s:%d: %q matches %s; write: %s", file, n+1, m, w.pattern, w.instead)
 				}
 			}
 		}
 	})
 }
 
-// glossaryPatterns returns the regular expressions in the last column of the glossary's tables.
-func glossaryPatterns(t *testing.T) (patterns []*regexp.Regexp) {
+// readForbiddenWords reads lines of a regular expression, " # " and the words to use instead.
+func readForbiddenWords(t *testing.T) (words []forbidden) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repositoryFolder, glossary))
+	text, err := os.ReadFile(forbiddenWords)
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := regexp.MustCompile("`[^`]+`")
-	inTable := false
 	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "|") {
-			inTable = false
-			continue
+		pattern, instead, ok := strings.Cut(line, " # ")
+		if !ok {
+			t.Fatalf("%s: %q does not say what to write instead", forbiddenWords, line)
 		}
-		cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), "|")
-		last := strings.TrimSpace(cells[len(cells)-2])
-		if last == "pattern" {
-			inTable = true
-			continue
-		}
-		if !inTable {
-			continue
-		}
-		for _, c := range code.FindAllString(last, -1) {
-			c = strings.NewReplacer("`", "", "\x00", "|", "·", " ").Replace(c)
-			patterns = append(patterns, regexp.MustCompile(c))
-		}
+		words = append(words, forbidden{regexp.MustCompile(strings.TrimSpace(pattern)), strings.TrimSpace(instead)})
 	}
-	return patterns
+	return words
 }
 
 // eachText visits all tracked texts that people write here: Go, documentation, configuration, scripts. Every
