@@ -17,16 +17,15 @@ import (
 
 // OTLPReceiver returns the flags of receiver otlp.
 func OTLPReceiver() []pipeline.Flag {
+	const inMemory = "set service.limits.inflight to limit the bytes of requests in memory"
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.otlp.enabled", Distinctive: "COLLECTOR_OTLP_", Switch: true, Doc: "Whether to accept spans over OTLP."},
 	},
 		grpcFlags("collector.otlp.grpc.", "Address on which to accept OTLP over gRPC."),
 		httpFlags("collector.otlp.http.", "Address on which to accept OTLP over HTTP."), []pipeline.Flag{
-			{Name: "collector.num-workers",
-				Instead: "there is no fixed number of workers; set service.limits.inflight to limit the bytes of requests in memory"},
-			{Name: "collector.queue-size",
-				Instead: "there is no queue in front of a store; set service.limits.inflight to limit the bytes of requests in memory"},
-			{Name: "collector.queue-size-memory", Instead: "set service.limits.inflight to limit the bytes of requests in memory"},
+			{Name: "collector.num-workers", Instead: inMemory},
+			{Name: "collector.queue-size", Instead: inMemory},
+			{Name: "collector.queue-size-memory", Instead: inMemory},
 		},
 		tlsFlags("collector.otlp.grpc", grpc+"::tls"), tlsFlags("collector.otlp.http", http+"::tls"),
 		corsFlags("collector.otlp.http", http), tenancyFlags(grpc), tenancyFlags(http))

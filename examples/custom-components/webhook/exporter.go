@@ -84,7 +84,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return e.nextHop.Record(ctx, err) // reports the component as degraded after several failures
 }
 
-// outcome returns the error for an answer. Its class decides what happens next.
+// outcome returns the error for a response. Its class decides what happens next.
 func (e *exporter) outcome(r client.Response) error {
 	var a answer
 	if err := json.Unmarshal(r.Body, &a); err != nil {

@@ -45,7 +45,7 @@ func newReceiver(set pipeline.Settings, c receiverConfig, next pipeline.Consumer
 // Addr returns the address of the only listener.
 func (r *receiver) Addr(string) string { return r.HTTP.Addr() }
 
-// ServeHTTP passes the spans of a request on and answers with the outcome.
+// ServeHTTP passes the spans of a request on and responds with the outcome.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) { reply(w, r.take(req)) }
 
 func (r *receiver) take(req *http.Request) error {
@@ -62,8 +62,8 @@ func (r *receiver) take(req *http.Request) error {
 	return r.next.Consume(req.Context(), b)
 }
 
-// reply writes the answer for an error of Consume. A Partial is a success: with another status, the
-// client would send the accepted spans again, or give up on all of them.
+// reply writes the response for an error of Consume. A Partial is a success: with another status,
+// the client would resend the accepted spans, or give up on all of them.
 func reply(w http.ResponseWriter, err error) {
 	var a answer
 	if partial := (*pipeline.Partial)(nil); errors.As(err, &partial) {

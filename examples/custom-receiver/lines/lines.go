@@ -66,7 +66,7 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 // Addr returns the address of the only listener.
 func (r *receiver) Addr(string) string { return r.HTTP.Addr() }
 
-// ServeHTTP passes the spans of a request on and answers with the outcome.
+// ServeHTTP passes the spans of a request on and responds with the outcome.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) { reply(w, r.take(req)) }
 
 // bytesPerSpan is the memory of the objects of a span, without the text of the line.
@@ -95,9 +95,9 @@ func (r *receiver) take(req *http.Request) error {
 	return r.next.Consume(req.Context(), otlpdata.FromTraces(traces(lines, now, r.set.Env.Rand), meta))
 }
 
-// reply writes the answer for an error of Consume. The status and Retry-After tell clients whether,
-// and when, to send the lines again. A Partial is a success: with another status, the client would
-// send the accepted lines again.
+// reply writes the response for an error of Consume. The status and Retry-After tell clients
+// whether, and when, to resend the lines. A Partial is a success: with another status, the client
+// would resend the accepted lines.
 func reply(w http.ResponseWriter, err error) {
 	text := "ok"
 	if err != nil {

@@ -15,7 +15,7 @@ func flagsPage(factories []pipeline.Factory) string {
 	fmt.Fprintf(&w, "# Flags and environment variables\n\n%s\n"+
 		"Each flag is also an environment variable: its name in upper case, with `_` for `-` and `.`. "+
 		"So `--query.base-path` is `QUERY_BASE_PATH`. Exceptions are stated.\n", written)
-	rows, tls, without := flagRows(Flags(factories))
+	rows, similar, without := flagRows(Flags(factories))
 	if len(rows) > 0 {
 		fmt.Fprint(&w, "\n## Flags that set a key to their text\n\n| Flag | Key |\n|---|---|\n")
 		for _, r := range rows {
@@ -30,7 +30,7 @@ func flagsPage(factories []pipeline.Factory) string {
 			}
 		}
 	}
-	writeTLSFlags(&w, tls)
+	writeBlockFlags(&w, similar)
 	if len(without) > 0 {
 		fmt.Fprint(&w, "\n## Flags without effect\n\nThey are accepted with a warning, unless stated otherwise.\n\n"+
 			"| Flag | Reason |\n|---|---|\n")
@@ -51,13 +51,13 @@ type flagRow struct {
 	effect, doc string
 }
 
-// flagRows returns the rows of flags that set keys, the flags of TLS blocks, and the flags without
-// an effect.
-func flagRows(flags []Flag) (rows []flagRow, tls []Flag, without []flagRow) {
+// flagRows returns the rows of flags that set keys, the flags of similar blocks, and the flags
+// without an effect.
+func flagRows(flags []Flag) (rows []flagRow, similar []Flag, without []flagRow) {
 	families := map[string]bool{}
 	for _, f := range flags {
-		if f.tlsKey() != "" {
-			tls = append(tls, f)
+		if f.blockKey() != "" {
+			similar = append(similar, f)
 			continue
 		}
 		d := f.doc()
@@ -90,7 +90,7 @@ func flagRows(flags []Flag) (rows []flagRow, tls []Flag, without []flagRow) {
 		}
 		rows = joined(rows, r)
 	}
-	return withEarlierNames(rows), tls, without
+	return withEarlierNames(rows), similar, without
 }
 
 // withEarlierNames moves old names of flags to the rows of the new names.
@@ -140,29 +140,35 @@ func (o flagOwner) shortEffect() string {
 	return path
 }
 
-// tlsKey returns the part of the name of a flag that says which key of a TLS block it sets, or "".
-func (f Flag) tlsKey() string {
-	prefix, key, found := strings.Cut(f.Name, ".tls.")
-	if !found || prefix == "" || f.Instead != "" || f.Refused != "" || f.CommandLine || f.Variable != "" {
+// blockKey returns the part of the name of a flag that says which key it sets of a block that
+// several components have, such as TLS, or "".
+func (f Flag) blockKey() string {
+	if f.Instead != "" || f.Refused != "" || f.CommandLine || f.Variable != "" {
 		return ""
 	}
-	return key
+	if prefix, key, found := strings.Cut(f.Name, ".tls."); found && prefix != "" {
+		return key
+	}
+	if strings.HasPrefix(f.Name, "processor.") { // UDP listeners
+		return f.Name[strings.LastIndexByte(f.Name, '.')+1:]
+	}
+	return ""
 }
 
-// tlsFlags are the flags of TLS blocks with the same names.
-type tlsFlags struct {
+// blockFlags are the flags of blocks with the same names.
+type blockFlags struct {
 	blocks [][2]string // prefix of the flags, and block
 	names  []flagRow
 }
 
-// writeTLSFlags writes the flags of TLS blocks: for blocks with the same keys, a table of prefixes
-// and a table of suffixes.
-func writeTLSFlags(w *strings.Builder, flags []Flag) {
+// writeBlockFlags writes the flags of similar blocks: for blocks with the same keys, a table of
+// prefixes and a table of suffixes.
+func writeBlockFlags(w *strings.Builder, flags []Flag) {
 	if len(flags) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\n## Flags for TLS\n\nA flag is a prefix and a name of the table that follows: `--query.http.tls.cert`.\n")
-	for _, g := range tlsGroups(flags) {
+	fmt.Fprint(w, "\n## Flags for TLS and UDP\n\nA flag is a prefix and a name of the table that follows: `--query.http.tls.cert`.\n")
+	for _, g := range blockGroups(flags) {
 		fmt.Fprint(w, "\n| Prefix | Block |\n|---|---|\n")
 		for _, b := range g.blocks {
 			fmt.Fprintf(w, "| `%s` | %s |\n", b[0], b[1])
@@ -174,16 +180,16 @@ func writeTLSFlags(w *strings.Builder, flags []Flag) {
 	}
 }
 
-func tlsGroups(flags []Flag) []*tlsFlags {
-	var groups []*tlsFlags
+func blockGroups(flags []Flag) []*blockFlags {
+	var groups []*blockFlags
 	for len(flags) > 0 {
-		prefix := flags[0].tlsPrefix()
-		g := &tlsFlags{blocks: [][2]string{{prefix, flags[0].tlsBlocks()}}}
-		for len(flags) > 0 && flags[0].tlsPrefix() == prefix {
-			g.names = append(g.names, flags[0].tlsName())
+		prefix := flags[0].blockPrefix()
+		g := &blockFlags{blocks: [][2]string{{prefix, flags[0].blocks()}}}
+		for len(flags) > 0 && flags[0].blockPrefix() == prefix {
+			g.names = append(g.names, flags[0].blockRow())
 			flags = flags[1:]
 		}
-		i := slices.IndexFunc(groups, func(other *tlsFlags) bool {
+		i := slices.IndexFunc(groups, func(other *blockFlags) bool {
 			return slices.EqualFunc(other.names, g.names, func(a, b flagRow) bool { return a.names[0] == b.names[0] && a.effect == b.effect })
 		})
 		if i < 0 {
@@ -195,11 +201,11 @@ func tlsGroups(flags []Flag) []*tlsFlags {
 	return groups
 }
 
-// tlsPrefix returns the name of a flag without [Flag.tlsKey].
-func (f Flag) tlsPrefix() string { return "--" + strings.TrimSuffix(f.Name, f.tlsKey()) }
+// blockPrefix returns the name of a flag without [Flag.blockKey].
+func (f Flag) blockPrefix() string { return "--" + strings.TrimSuffix(f.Name, f.blockKey()) }
 
-// tlsBlocks returns the blocks whose keys a flag sets.
-func (f Flag) tlsBlocks() string {
+// blocks returns the blocks whose keys a flag sets.
+func (f Flag) blocks() string {
 	var blocks []string
 	for _, o := range f.owners {
 		path := o.path()
@@ -211,12 +217,12 @@ func (f Flag) tlsBlocks() string {
 	return strings.Join(blocks, ", ")
 }
 
-// tlsName returns the row of the name without its prefix.
-func (f Flag) tlsName() flagRow {
+// blockRow returns the row of the name without its prefix.
+func (f Flag) blockRow() flagRow {
 	path := f.owners[0].path()
-	r := flagRow{names: []string{f.tlsKey()}, effect: "`" + path[strings.LastIndexByte(path, '.')+1:] + "`", doc: f.Doc}
+	r := flagRow{names: []string{f.blockKey()}, effect: "`" + path[strings.LastIndexByte(path, '.')+1:] + "`", doc: f.Doc}
 	switch {
-	case f.tlsKey() == "enabled":
+	case f.blockKey() == "enabled":
 		r.effect = "" // the block, or insecure in it
 	case f.Value == nil:
 		r.doc = ""
