@@ -2,7 +2,7 @@ import { authorization, tenant } from './api/client';
 import { ErrorBoundary } from './shell/error-boundary';
 import { lazy, type LazyComponent } from './shell/lazy';
 import { Shell } from './shell/shell';
-import { view, type Route } from './shell/url';
+import { route, type Route } from './shell/url';
 import { startEarly } from './trace/early';
 
 /** One chunk for each page. */
@@ -23,14 +23,14 @@ const pages: Record<Route['page'], LazyComponent> = {
 
 /** Begins to load what the page of the URL needs, before anything is shown. */
 export function preload(): void {
-  const { route } = view.peek();
-  pages[route.page].preload();
-  if (route.page === 'trace') startEarly(route.id);
+  const shown = route.peek();
+  pages[shown.page].preload();
+  if (shown.page === 'trace') startEarly(shown.id);
 }
 
 /** The application: the shell around the page of the URL. A page starts anew with other credentials or another tenant. */
 export function App() {
-  const { page } = view.value.route;
+  const { page } = route.value;
   const Page = pages[page];
   return (
     <Shell>

@@ -5,7 +5,7 @@ import { Failure, Progress, Skeleton } from '../shell/states';
 import { rememberTrace } from '../shell/recent';
 import { t } from '../shell/text';
 import { useTitle } from '../shell/title';
-import { view } from '../shell/url';
+import { route, view } from '../shell/url';
 import { serverSource } from '../trace/client';
 import { sentenceText } from '../trace/model/sentence';
 import { operation, serviceName } from '../trace/model/span';
@@ -26,8 +26,8 @@ interface Loaded {
 
 /** The page `trace`: loads the trace of the URL. */
 export default function TracePage() {
-  const { route } = view.value;
-  const id = route.page === 'trace' ? route.id : '';
+  const shown = route.value;
+  const id = shown.page === 'trace' ? shown.id : '';
   const [loaded, setLoaded] = useState<Loaded | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [attempt, setAttempt] = useState(0);

@@ -1,6 +1,6 @@
 // The URL holds everything a user may share. This is the only module that reads and writes it.
 
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 /** The pages and their own parameters. */
 export type Route =
@@ -395,6 +395,9 @@ const inBrowser = typeof window !== 'undefined';
 
 /** What the current URL says. Change it with `navigate`. */
 export const view = signal<View>(parse(new URL(inBrowser ? window.location.href : 'http://localhost/')));
+
+/** The page of the current URL, for what does not depend on the rest of it. */
+export const route = computed(() => view.value.route);
 
 /** Goes to a view, or changes members of the current one. `replace` adds no entry to the history. */
 export function navigate(change: Partial<View>, options: { replace?: boolean } = {}): void {

@@ -75,6 +75,7 @@ export class TraceState {
     const place = (f: number): number => placeOf(scale, f * this.model.value.duration) / scale.length;
     return zoomed ? [place(zoomed[0]), place(zoomed[1])] : whole;
   });
+  readonly tab = member('tab');
   readonly find = member('find');
   readonly search = member('search');
   readonly only = member('only');

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks';
-import { classes, TabPanel } from '../shell/controls';
+import { TabPanel } from '../shell/controls';
 import { lazy } from '../shell/lazy';
 import { view } from '../shell/url';
 import { Header } from './header';
@@ -14,7 +14,8 @@ import css from './trace-view.module.css';
 
 /** Whether an option of the original's embed mode is set. */
 function embedOption(name: string): boolean {
-  return view.value.embed && view.value.embedOptions[name] === '1';
+  const { embed, embedOptions } = view.peek(); // of the first URL
+  return embed && embedOptions[name] === '1';
 }
 
 const DetailPanel = lazy<{ state: TraceState; span: number }>(() => import('./later').then((m) => ({ default: m.DetailPanel })));
@@ -41,20 +42,25 @@ export default function TraceView({ source, model }: { source: TraceSource; mode
   useUsual(state);
   useRefresh(state);
   useTraceKeys(state);
-  const span = state.selected.value;
-  const tab = chosenTab(view.value.tab);
+  const tab = chosenTab(state.tab.value);
   return (
     <div class={css.page}>
       <Header state={state} collapsed={embedOption('uiTimelineCollapseTitle')} hideFacts={embedOption('uiTimelineHideSummary')} />
       <Toolbar state={state} tab={tab} />
       <div class={css.columns}>
-        <TabPanel name="trace" selected={tab?.id ?? ''} class={classes(css.content, span >= 0 && css.detailed)}>
+        <TabPanel name="trace" selected={tab?.id ?? ''} class={css.content}>
           {tab ? <tab.View key={tab.id} state={state} /> : <Timeline state={state} />}
         </TabPanel>
-        {span >= 0 && <DetailPanel state={state} span={span} />}
+        <Details state={state} />
       </div>
     </div>
   );
+}
+
+/** The details of the selected span. What is beside them does not depend on the selection, and is not rendered again. */
+function Details({ state }: { state: TraceState }) {
+  const span = state.selected.value;
+  return span >= 0 ? <DetailPanel state={state} span={span} /> : null;
 }
 
 /** Asks what is usual for the spans, after the first rows. */

@@ -1,9 +1,9 @@
-import type { ComponentChildren, CSSProperties } from 'preact';
+import type { ComponentChildren, CSSProperties, VNode } from 'preact';
 import { count, duration } from '../../shell/format';
 import { t } from '../../shell/text';
 import { shownService } from '../model/span';
 import { flag } from '../model/types';
-import { eventMarks, extent, pieces, slivers, type EventMark, type Extent } from './bars';
+import { eventMarks, extent, groupTime, pieces, slivers, type EventMark, type Extent } from './bars';
 import { labelGap, placeLabel, textWidth } from './labels';
 import { layers, usualRange } from './layers';
 import type { RowContext } from './row';
@@ -14,19 +14,19 @@ const colorOf = ({ model, colors }: RowContext, span: number): string => colors[
 const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
 
 /** The cell of a bar. */
-function Cell({ copy, usual, style, children }: { copy?: boolean; usual?: string; style?: CSSProperties; children: ComponentChildren }) {
-  return <div class={usual ?? css.time} role={copy ? undefined : 'gridcell'} style={style}>{children}</div>;
-}
+const cell = (copy: boolean | undefined, children: ComponentChildren, usual?: string, style?: CSSProperties): VNode => (
+  <div class={usual ?? css.time} role={copy ? undefined : 'gridcell'} style={style}>{children}</div>
+);
 
 /**
  * The bar of a span: solid on the critical path, hollow off it, hatched where it waits, light with a red edge where it failed, with its events and duration, and below it the
  * usual p50 to p95. What lies on the path and what is usual are backgrounds: rows with fewer elements scroll faster.
  */
-export function SpanBar({ context: c, span, folded, copy }: { context: RowContext; span: number; folded: boolean; copy?: boolean }) {
+export function spanBar(c: RowContext, span: number, folded: boolean, copy?: boolean): VNode {
   const { model, axis, path, usual } = c;
   const bar = extent(axis, model.start[span], model.end[span]);
   const text = duration(model.end[span] - model.start[span]);
-  if (bar.outside) return <Cell copy={copy}><Outside bar={bar} text={text} /></Cell>;
+  if (bar.outside) return cell(copy, outside(bar, text));
   const width = bar.right - bar.left;
   const failed = (model.flags[span] & flag.error) !== 0;
   const events = eventMarks(model, span, axis);
@@ -36,38 +36,32 @@ export function SpanBar({ context: c, span, folded, copy }: { context: RowContex
   const tiny = width < 5;
   const names = [tiny ? css.tiny : css.bar, failed && css.failed];
   const drawn = layers(path && !(tiny && failed) ? pieces(model, path, span, folded, axis, bar) : []);
-  return (
-    <Cell copy={copy} usual={range ? (mark ? css.slow : css.usual) : undefined} style={range ?? undefined}>
-      <span class={names.filter(Boolean).join(' ')} style={{ color: colorOf(c, span), left: px(bar.left), width: px(width), ...drawn }} />
-      {events.map((e) => <Event mark={e} model={c.model} />)}
-      <Label bar={lastEvent > bar.right ? { ...bar, right: lastEvent } : bar} text={text} percentile={mark === 2 ? usual!.percentile(span) : ''} width={axis.width} />
-    </Cell>
-  );
+  return cell(copy, [
+    <span class={names.filter(Boolean).join(' ')} style={{ color: colorOf(c, span), left: px(bar.left), width: px(width), ...drawn }} />,
+    ...events.map((e) => eventMark(e, model)),
+    label(lastEvent > bar.right ? { ...bar, right: lastEvent } : bar, text, axis.width, mark === 2 ? usual!.percentile(span) : ''),
+  ], range ? (mark ? css.slow : css.usual) : undefined, range ?? undefined);
 }
 
 /** Folded siblings: a sliver for each, and the sum, median and maximum of their durations. */
-export function GroupBar({ context: c, group, start, end, copy }: { context: RowContext; group: number; start: number; end: number; copy?: boolean }) {
+export function groupBar(c: RowContext, group: number, copy?: boolean): VNode {
   const { model, axis } = c;
   const { groups } = model;
+  const { start, end } = groupTime(model, group);
   const bar = extent(axis, start, end);
   const text = t('sum {sum}, p50 {p50}, max {max}', { sum: duration(groups.sum[group]), p50: duration(groups.p50[group]), max: duration(groups.max[group]) });
-  if (bar.outside) return <Cell copy={copy}><Outside bar={bar} text={text} /></Cell>;
+  if (bar.outside) return cell(copy, outside(bar, text));
   const color = colorOf(c, groups.members[groups.offset[group]]);
-  return (
-    <Cell copy={copy}>
-      {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ color, left: px(s.left), width: px(s.width) }} />)}
-      <Label bar={bar} text={text} width={axis.width} />
-    </Cell>
-  );
+  return cell(copy, [...slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ color, left: px(s.left), width: px(s.width) }} />), label(bar, text, axis.width)]);
 }
 
-function Event({ mark, model }: { mark: EventMark; model: RowContext['model'] }) {
+function eventMark(mark: EventMark, model: RowContext['model']): VNode {
   const name = model.names[model.eventName[mark.event]];
   const title = mark.count > 1 ? t('{count} events, first: {name}', { count: count(mark.count), name }) : name;
   return <span class={mark.exception ? css.exception : css.event} style={{ left: `clamp(4px, ${px(mark.at)}, calc(100% - 4px))` }} title={title} />;
 }
 
-function Label({ bar, text, percentile = '', width }: { bar: Extent; text: string; percentile?: string; width: number }) {
+function label(bar: Extent, text: string, width: number, percentile = ''): VNode {
   const whole = percentile ? `${text} ▲ ${percentile}` : text;
   const { side, at } = placeLabel(bar.left, bar.right, textWidth(whole), width);
   const content = percentile ? <>{text} <b class={css.percentile}>▲ {percentile}</b></> : text;
@@ -76,6 +70,6 @@ function Label({ bar, text, percentile = '', width }: { bar: Extent; text: strin
 }
 
 /** The span is before or after the visible part of the time axis. */
-function Outside({ bar, text }: { bar: Extent; text: string }) {
+function outside(bar: Extent, text: string): VNode {
   return <span class={bar.outside === 'before' ? css.before : css.after}>{bar.outside === 'before' ? `‹ ${text}` : `${text} ›`}</span>;
 }

@@ -1,12 +1,11 @@
-import type { HTMLAttributes } from 'preact';
+import type { HTMLAttributes, VNode } from 'preact';
 import { count, duration } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { Name } from '../../shell/name';
 import { t } from '../../shell/text';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, fold, type CriticalPath, type Rows, type TraceModel, type UsualTexts } from '../model/types';
-import { groupTime } from './bars';
-import { GroupBar, SpanBar } from './bar';
+import { groupBar, spanBar } from './bar';
 import type { Axis } from './axis';
 import css from './row.module.css';
 
@@ -19,8 +18,6 @@ export interface RowContext {
   axis: Axis;
   path: CriticalPath | null;
   usual: UsualTexts | null;
-  selected: number;
-  active: number | null;
   matches: ReadonlySet<number> | null;
   /** Spans of the search that led to the trace. */
   marks: ReadonlySet<number> | null;
@@ -45,24 +42,32 @@ export function rowID(key: number): string {
 export interface RowProps {
   context: RowContext;
   index: number;
+  /** Whether its span is in the detail panel. */
+  selected: boolean;
+  /** Whether it has the cursor. */
+  active: boolean;
   /** Pixels in the scrolled area. */
   top: number;
   copy?: boolean;
 }
 
-/** A row of the waterfall: a span, or a group of siblings. */
-export function Row({ context: c, index, top, copy }: RowProps) {
+/** A row of the waterfall: a span, or a group of siblings. Its parts are functions: as components, they would cost more than what they draw. */
+export function Row({ context: c, index, selected, active, top, copy }: RowProps) {
   const key = c.rows.row[index];
   const folds = c.rows.fold[index];
   const isGroup = key < 0;
   const span = isGroup ? c.model.groups.members[c.model.groups.offset[~key]] : key;
   const matched = hasMatch(c, key, c.matches);
   const marked = hasMatch(c, key, c.marks);
-  const names = [css.row, key >= 0 && key === c.selected && css.selected, key === c.active && css.active, c.matches && !matched && css.faint, matched && css.matched, marked && css.marked, copy && css.copy];
-  const pins = isGroup ? '' : c.pinned(span);
-  const long = nameLength(c, index, span) + pins.length > c.characters;
+  const names = [css.row, selected && css.selected, active && css.active, c.matches && !matched && css.faint, matched && css.matched, marked && css.marked, copy ? css.copy : !isGroup && css.choosable];
+  const service = shownService(c.model, span);
+  const name = operation(c.model, span);
+  const hidden = isGroup ? 0 : c.rows.hidden[index];
+  const badge = isGroup ? `×${count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}` : hidden > 0 ? `+${count(hidden)}` : null; // "" would be a text node
+  const pins = (!isGroup && c.pinned(span)) || null;
+  const long = nameLength(c, index, span) + (pins?.length ?? 0) > c.characters;
   const semantics: HTMLAttributes<HTMLDivElement> = copy ? { 'aria-hidden': 'true' } : {
-    role: 'row', id: rowID(key), 'aria-level': c.rows.level[index] + 1, 'aria-rowindex': index + 1, 'aria-selected': key >= 0 && key === c.selected ? 'true' : 'false',
+    role: 'row', id: rowID(key), 'aria-level': c.rows.level[index] + 1, 'aria-rowindex': index + 1, 'aria-selected': selected ? 'true' : 'false',
     'aria-expanded': folds === fold.leaf ? undefined : folds === fold.open ? 'true' : 'false',
   };
   return (
@@ -70,13 +75,20 @@ export function Row({ context: c, index, top, copy }: RowProps) {
       <div class={long ? `${css.name} ${css.long}` : css.name} role={copy ? undefined : 'gridcell'}>
         {key >= 0 && c.chosen.includes(key) && <span class={css.chosen}><span class="visually-hidden">{t('chosen')} </span></span>}
         {marked && <span class="visually-hidden">{t('found')} </span>}
-        <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
+        {rowMark(c.model.flags[span], isGroup ? c.model.groups.errors[~key] : 0, isGroup)}
         {pins && <span class={css.pins}>{pins}</span>}
-        <RowName context={c} index={index} span={span} folds={folds} long={long} />
-        {isGroup && <> <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span></>}
-        {!isGroup && c.rows.hidden[index] > 0 && <> <span class={css.badge} title={t('{hidden} spans are hidden', { hidden: count(c.rows.hidden[index]) })}>+{count(c.rows.hidden[index])}</span></>}
+        {/* Indentation, fold arrow and mark of the service in one element. */}
+        <span
+          class={c.model.peer[span] >= 0 ? css.inferred : css.lead} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}
+          style={{ color: c.colors[service], paddingLeft: `${12 * Math.min(c.rows.level[index], c.levels)}px` }}
+        />
+        {/* Visible only where it differs from the row above in the tree. */}
+        <span class={sameAsParent(c, index, span) ? css.sameService : css.service}>{serviceName(c.model, service)} </span>
+        {long ? <Name class={css.operation} text={name} cut={c.cut(name)} title="" /> : <span class={css.operation}>{name}</span>}
+        {badge && ' '}
+        {badge && <span class={css.badge} title={hidden > 0 ? t('{hidden} spans are hidden', { hidden: count(hidden) }) : undefined}>{badge}</span>}
       </div>
-      {isGroup ? <GroupBar context={c} group={~key} copy={copy} {...groupTime(c.model, ~key)} /> : <SpanBar context={c} span={span} folded={folds === fold.folded} copy={copy} />}
+      {isGroup ? groupBar(c, ~key, copy) : spanBar(c, span, folds === fold.folded, copy)}
     </div>
   );
 }
@@ -90,7 +102,7 @@ function hasMatch(c: RowContext, key: number, spans: ReadonlySet<number> | null)
 }
 
 /** The mark in the gutter: an error of the span, or of a span below it, or a warning. */
-function RowMark({ flags, errors, group }: { flags: number; errors: number; group: boolean }) {
+function rowMark(flags: number, errors: number, group: boolean): VNode | null {
   const own = group ? 0 : flags & flag.error;
   const below = group ? errors : flags & flag.errorBelow;
   if (own) return <span class={css.mark}><Mark kind="error" size={12} /></span>;
@@ -110,24 +122,6 @@ function nameLength(c: RowContext, index: number, span: number): number {
   const { model, rows } = c;
   const service = sameAsParent(c, index, span) ? 0 : model.services[shownService(model, span)].length + 1;
   return 2 * Math.min(rows.level[index], c.levels) + service + operation(model, span).length + (rows.fold[index] === fold.folded ? 8 : 0);
-}
-
-/** Indentation, fold arrow and mark of the service in one element; the service, visible only where it differs from the row above in the tree; the operation. */
-function RowName({ context: c, index, span, folds, long }: { context: RowContext; index: number; span: number; folds: number; long: boolean }) {
-  const { model } = c;
-  const service = shownService(model, span);
-  const same = sameAsParent(c, index, span);
-  const name = operation(model, span);
-  return (
-    <>
-      <span
-        class={model.peer[span] >= 0 ? css.inferred : css.lead} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}
-        style={{ color: c.colors[service], paddingLeft: `${12 * Math.min(c.rows.level[index], c.levels)}px` }}
-      />
-      <span class={same ? css.sameService : css.service}>{serviceName(model, service)} </span>
-      {long ? <Name class={css.operation} text={name} cut={c.cut(name)} title="" /> : <span class={css.operation}>{name}</span>}
-    </>
-  );
 }
 
 /** Tooltip of a row: for its name, or for its bar. */

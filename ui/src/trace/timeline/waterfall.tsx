@@ -21,6 +21,9 @@ export const nameWidth = storedWidth('tracing.trace.names', 404, 180, 900);
 
 const extraRows = 8;
 
+/** Milliseconds without a movement after which the rows rest. */
+const restsAfter = 200;
+
 /** Width in pixels from which a character of a name may be: longer names are drawn so that they can be cut. */
 const characterWidth = 6.4;
 
@@ -56,12 +59,23 @@ export function Waterfall({ state }: { state: TraceState }) {
 /** Rows around the visible part, and what stays in view while they scroll. */
 function Body({ state, axis, list, scroller, narrow, names }: { state: TraceState; axis: Axis; list: List; scroller: { current: HTMLDivElement | null }; narrow: boolean; names: number }) {
   const scroll = useSignal(0);
+  const scrolling = useSignal(false);
   useLayoutEffect(() => {
     const element = scroller.current!;
-    const follow = (): void => { scroll.value = element.scrollTop; };
-    follow();
+    let timer = 0;
+    const rest = (): void => { scrolling.value = false; };
+    const follow = (): void => {
+      clearTimeout(timer);
+      timer = window.setTimeout(rest, restsAfter);
+      scroll.value = element.scrollTop;
+      scrolling.value = true;
+    };
+    scroll.value = element.scrollTop;
     element.addEventListener('scroll', follow, { passive: true });
-    return () => element.removeEventListener('scroll', follow);
+    return () => {
+      clearTimeout(timer);
+      element.removeEventListener('scroll', follow);
+    };
   }, []);
   // Fewer rows or a smaller view can move the scroll position without an event.
   useLayoutEffect(() => { scroll.value = scroller.current!.scrollTop; }, [list.count, list.view, list.height]);
@@ -71,17 +85,23 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
   useLayoutEffect(() => { state.visible.value = [first, last]; }, [first, last]);
   const sticky = stickyRows(context.rows.level, list, scroll.value);
   const slots = Math.max(1, Math.ceil(list.view / list.height) + 2 * extraRows + 1);
-  const cache = useRowCache(context);
+  const cache = useRowCache(state, context);
+  const copies = useRowCache(state, context, true);
   const elements: VNode<RowProps>[] = [];
   if (list.view > 0) for (let i = seen.first; i < seen.last; i++) elements.push(cache(i, seen.shift + i * list.height, i % slots));
+  // While they scroll, elements get other rows but stay where they are in the document: moving them costs as much as drawing them. At rest, they are in the order of the rows.
+  if (scrolling.value) elements.sort((a, b) => Number(a.key) - Number(b.key));
+  const layer = useMemo(() => (
+    <div class={css.layer} aria-hidden="true">
+      <GridLines axis={axis} height={list.view} />
+      <CursorLine state={state} axis={axis} scroller={scroller} height={list.view} />
+    </div>
+  ), [state, axis, list.view]);
   return (
     <>
-      <div class={css.layer} aria-hidden="true">
-        <GridLines axis={axis} height={list.view} />
-        <CursorLine state={state} axis={axis} scroller={scroller} height={list.view} />
-      </div>
+      {layer}
       <div class={css.sticky}>
-        {sticky.map((row, i) => <Row key={i} context={context} index={row} top={i * list.height} copy />)}
+        {sticky.map((row, i) => copies(row, i * list.height, i))}
         {sticky.length > 0 && <div class={css.stickyEnd} style={{ top: `${sticky.length * list.height}px` }} />}
       </div>
       <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
@@ -89,15 +109,18 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
   );
 }
 
-/** Rows are rendered again only if they moved or if what they have in common changed. */
-function useRowCache(context: RowContext): (index: number, top: number, slot: number) => VNode<RowProps> {
+/** Rows are rendered again only if they or the cursor moved, or if what they have in common changed. */
+function useRowCache(state: TraceState, context: RowContext, copy?: boolean): (index: number, top: number, slot: number) => VNode<RowProps> {
   const cache = useRef<{ context: RowContext; rows: Map<number, VNode<RowProps>> }>({ context, rows: new Map() });
   if (cache.current.context !== context || cache.current.rows.size > 400) cache.current = { context, rows: new Map() };
   const { rows } = cache.current;
+  const [chosen, cursor] = [state.selected.value, state.active.value];
   return (index, top, slot) => {
     let row = rows.get(index);
-    if (!row || row.props.top !== top || row.key !== slot) {
-      row = <Row key={slot} context={context} index={index} top={top} />;
+    const key = context.rows.row[index];
+    const [selected, active] = [key >= 0 && key === chosen, key === cursor];
+    if (!row || row.props.top !== top || row.key !== slot || row.props.selected !== selected || row.props.active !== active) {
+      row = <Row key={slot} context={context} index={index} top={top} selected={selected} active={active} copy={copy} />;
       rows.set(index, row);
     }
     return row;
@@ -105,15 +128,15 @@ function useRowCache(context: RowContext): (index: number, top: number, slot: nu
 }
 
 function useContext(state: TraceState, axis: Axis, narrow: boolean, names: number): RowContext {
-  const [model, rows, path, selected, active, matches, chosen] = [state.model.value, state.rows.value, state.path.value, state.selected.value, state.active.value, state.matches.value, state.chosen.value];
+  const [model, rows, path, matches, chosen] = [state.model.value, state.rows.value, state.path.value, state.matches.value, state.chosen.value];
   const marks = state.marks.value;
   const [usual, colors] = [state.usual.value, state.colors.value];
   const pinned = usePinned(state);
   const levels = narrow ? 12 : Math.max(4, Math.floor((names * 0.5) / 12));
   const characters = Math.floor((names - 56) / characterWidth);
   return useMemo(
-    () => ({ model, colors, rows, axis, path, usual, selected, active, matches, marks, chosen, pinned, levels, characters, cut: (name: string) => state.cut(name) }),
-    [model, colors, rows, axis, path, usual, selected, active, matches, marks, chosen, pinned, levels, characters],
+    () => ({ model, colors, rows, axis, path, usual, matches, marks, chosen, pinned, levels, characters, cut: (name: string) => state.cut(name) }),
+    [model, colors, rows, axis, path, usual, matches, marks, chosen, pinned, levels, characters],
   );
 }
 
