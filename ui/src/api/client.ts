@@ -34,6 +34,9 @@ export const tenantHeader = signal(boot.tenantHeader || 'x-tenant');
 /** The server asks for credentials (401); the reason to show. */
 export const loginRequired = signal('');
 
+/** The user closed the dialog that asks for credentials: a button of the top bar opens it again. */
+export const loginDismissed = signal(false);
+
 export type Params = Record<string, string | number | string[] | undefined>;
 
 /** Options of a request. */

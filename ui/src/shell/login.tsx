@@ -1,7 +1,6 @@
-import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { boot } from '../api/boot';
-import { authorization, clearCache, loginRequired, tenant } from '../api/client';
+import { authorization, clearCache, loginDismissed, loginRequired, tenant } from '../api/client';
 import { Button, Input, Segmented } from './controls';
 import { Dialog } from './dialog';
 import { Mark } from './icons';
@@ -20,9 +19,6 @@ export function authorizationHeader(scheme: Scheme, user: string, secret: string
   return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${secret}`)))}`;
 }
 
-/** The user closed the dialog: a button of the top bar opens it again. */
-export const loginDismissed = signal(false);
-
 /** Asks for credentials after a 401, says why, and keeps them in memory only. */
 export function Login() {
   const [scheme, setScheme] = useState<Scheme>(schemes[0]);
@@ -30,7 +26,6 @@ export function Login() {
   const [secret, setSecret] = useState('');
   const [tenantName, setTenantName] = useState(tenant.value);
   const reason = loginRequired.value;
-  if (!reason || loginDismissed.value) return null;
   const needsTenant = /tenant/i.test(reason);
   const onlyTenant = needsTenant && boot.auth.length === 0;
   const submit = (e: Event): void => {

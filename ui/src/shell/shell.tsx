@@ -1,20 +1,26 @@
 import { effect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { loginDismissed, loginRequired } from '../api/client';
 import { loadConfig } from './config';
-import { Help } from './help';
 import { dispatchKey, useKeys } from './keys';
+import { lazy } from './lazy';
 import { announce, announcement } from './live-region';
-import { Login } from './login';
-import { Palette } from './palette';
 import { applyTheme } from './preferences';
 import { loadServices } from './service-color';
 import { t } from './text';
 import { applyTitle, title } from './title';
 import { Toaster } from './toast';
 import { chooseTheme, TopBar } from './top-bar';
-import { startRouter, view } from './url';
+import { route, startRouter, view } from './url';
 import css from './shell.module.css';
+
+const Palette = lazy<{ onClose: () => void }>(() => import('./dialogs').then((m) => ({ default: m.Palette })));
+const Help = lazy<{ onClose: () => void }>(() => import('./dialogs').then((m) => ({ default: m.Help })));
+const Login = lazy<{}>(() => import('./dialogs').then((m) => ({ default: m.Login })));
+
+/** Milliseconds after which the dialogs are loaded, so that no key is lost that is typed right after their shortcut: the page comes first. */
+const dialogsAfter = 1000;
 
 /** The frame of every page: top bar, dialogs, shortcuts, and the page as main region. Embedded pages have only the main region. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -32,7 +38,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <Main>{children}</Main>
       {dialog === 'palette' && <Palette onClose={() => setDialog(null)} />}
       {dialog === 'help' && <Help onClose={() => setDialog(null)} />}
-      <Login />
+      {loginRequired.value && !loginDismissed.value && <Login />}
       <Toaster />
       <div class="visually-hidden" role="status" aria-live="polite">{announcement}</div>
     </>
@@ -40,7 +46,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 function start(): () => void {
-  const stops = [startRouter(), applyTheme(), applyTitle(), loadConfig(), loadServices(), () => removeEventListener('keydown', dispatchKey)];
+  const stops = [startRouter(), applyTheme(), applyTitle(), loadConfig(), loadServices(), () => removeEventListener('keydown', dispatchKey), () => clearTimeout(timer)];
+  const timer = setTimeout(Palette.preload, dialogsAfter);
   addEventListener('keydown', dispatchKey);
   return () => stops.forEach((stop) => stop());
 }
@@ -54,7 +61,7 @@ function skip(e: Event): void {
 /** The page. After a change of page, it gets the focus, and its title is announced. */
 function Main({ children }: { children: ComponentChildren }) {
   const main = useRef<HTMLElement>(null);
-  const place = JSON.stringify(view.value.route);
+  const place = JSON.stringify(route.value);
   const previous = useRef(place);
   useEffect(() => {
     if (previous.current === place) return;

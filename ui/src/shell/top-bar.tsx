@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { boot } from '../api/boot';
-import { clearCache, loginRequired, tenant } from '../api/client';
+import { clearCache, loginDismissed, loginRequired, tenant } from '../api/client';
 import { slowNow } from './clock';
 import { capable, config } from './config';
 import { Button, classes, Input } from './controls';
@@ -9,7 +9,6 @@ import { Menu, Popover } from './floating';
 import { count, short } from './format';
 import { Icon, Logo, Mark } from './icons';
 import { currentRate, hiddenFromTenants, ingest, troubled } from './ingest';
-import { loginDismissed } from './login';
 import { isMac } from './keys';
 import { density, themeChoice, type Density, type ThemeChoice } from './preferences';
 import { t, Text } from './text';
