@@ -18,7 +18,7 @@ import (
 
 type config struct {
 	PriorityLevels [][]pipeline.PipelineID `yaml:"priority_levels" doc:"Pipelines by level, the preferred level first. A level with several pipelines passes spans to all of them, and fails if one of them does."`
-	RetryInterval  pipeline.Duration       `yaml:"retry_interval" doc:"Interval at which levels above the current one are tried again."`
+	RetryInterval  pipeline.Duration       `yaml:"retry_interval" doc:"Interval at which levels above the current one are retried."`
 }
 
 // Validate checks that there are levels.

@@ -17,7 +17,7 @@ type config struct {
 	RoutingAttributes []string       `yaml:"routing_attributes" doc:"Attributes for routing_key: attributes, looked up in resource, scope and span, in this order. span.kind and span.name stand for the fields of the span."`
 	Resolver          resolverConfig `yaml:"resolver" doc:"Source of the addresses of the backends: static or dns."`
 	Protocol          protocolConfig `yaml:"protocol" doc:"Protocol of the backends."`
-	MaxBackends       int            `yaml:"max_backends" doc:"Maximum number of backends. A longer DNS answer counts as a failed resolution."`
+	MaxBackends       int            `yaml:"max_backends" doc:"Maximum number of backends. A longer DNS response counts as a failed resolution."`
 	pipeline.Delivery
 }
 

@@ -91,7 +91,7 @@ func Filter() map[string]string {
 		"spans.include": "Spans to keep. All others are dropped.",
 		"spans.exclude": "Spans to drop, of those that include keeps.",
 		"traces": "Deprecated: use trace_conditions. Conditions in the OpenTelemetry " +
-			"Transformation Language (OTTL), of which one is enough to drop.",
+			"Transformation Language (OTTL); one is enough to drop.",
 		"traces.resource":  "Conditions that drop all spans of a resource.",
 		"traces.span":      "Conditions that drop a span.",
 		"traces.spanevent": "Conditions that drop an event of a span.",
