@@ -183,7 +183,7 @@ func TailSampling() map[string]string {
 		"key":                     "Name of the attribute.",
 		"min_value":               "Minimum value. 0 disables the limit.",
 		"max_value":               "Maximum value. 0 disables the limit.",
-		"invert_match":            "Deprecated: use the type not or drop. Whether traces without a match are kept.",
+		"invert_match":            "Deprecated: use not or drop. Keeps traces without a match.",
 		"probabilistic":           "Keeps a percentage of traces, selected by trace id.",
 		"hash_salt":               "Salt of the hash, different for each layer of collectors.",
 		"sampling_percentage":     "Percentage of traces.",

@@ -36,9 +36,9 @@ type Config struct {
 	FailClosed bool    `yaml:"fail_closed" doc:"Whether the mode hash_seed drops spans without a trace id, with an invalid tracestate, or already sampled by another mode, instead of passing them on."`
 	Precision  int     `yaml:"sampling_precision" doc:"Precision of thresholds in the modes equalizing and proportional, in hexadecimal digits."`
 
-	SamplingPriority string `yaml:"sampling_priority" doc:"No effect on spans, whose attribute sampling.priority is always used. Accepted for configurations of the OpenTelemetry Collector."`
-	AttributeSource  string `yaml:"attribute_source" doc:"No effect on spans. Accepted for configurations of the OpenTelemetry Collector."`
-	FromAttribute    string `yaml:"from_attribute" doc:"No effect on spans. Accepted for configurations of the OpenTelemetry Collector."`
+	SamplingPriority string `yaml:"sampling_priority" doc:"No effect: the attribute sampling.priority of spans is always used."`
+	AttributeSource  string `yaml:"attribute_source" doc:"No effect on spans."`
+	FromAttribute    string `yaml:"from_attribute" doc:"No effect on spans."`
 }
 
 func defaults() Config { return Config{Percentage: 100, FailClosed: true, Precision: 4} }

@@ -22,8 +22,7 @@ at most 16MiB each; without a preset, only the files count), environment variabl
 In a value, ` + "`${NAME}`" + ` or ` + "`${env:NAME}`" + ` is an environment variable, ` + "`${NAME:-default}`" + ` has a default, ` + "`${file:/path}`" + ` is the content of a
 file of at most 1MiB or of the pipe ` + "`/dev/stdin`, and `$$`" + ` is a dollar sign. Messages about a wrong value show the reference, not its value.
 
-` + "`tracing validate`" + ` checks a configuration, ` + "`tracing print-config --origin`" + ` prints it with the source of each value, and
-` + "`tracing components otlp`" + ` prints the keys of a type.
+[Commands](running.md#configuration) check and print a configuration.
 
 ## Flags and environment variables
 
