@@ -35,12 +35,12 @@ func (j *clockGuard) jumped(wall time.Time) bool {
 	return true
 }
 
-// maxDowntime is how long a store may have been unused before its start questions the clock, or the
-// retention time if that is shorter.
+// maxDowntime is how long a store may have been unused before its start questions the clock. A
+// shorter retention time takes precedence.
 const maxDowntime = 24 * time.Hour
 
-// distrust suspends expiry by time at start if the last spans arrived so long ago that the clock of
-// the machine may be wrong. It returns for how long: not longer than spans are kept.
+// distrust suspends expiry by time at start if the last spans arrived so long ago that the
+// machine's clock may be wrong. It returns for how long, at most the retention time.
 func (j *clockGuard) distrust(now, newest time.Time, retention time.Duration) (hold time.Duration) {
 	if now.Sub(newest) <= min(retention, maxDowntime) {
 		return 0

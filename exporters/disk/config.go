@@ -35,7 +35,7 @@ type RetentionConfig struct {
 	Size pipeline.ByteSize `yaml:"size" doc:"Maximum size of the store folder. Above it, the oldest segments are deleted. 0 disables the limit."`
 }
 
-// MemtableConfig says when a memtable is flushed. There are at most two: one that takes spans and
+// MemtableConfig says when a memtable is flushed. There are at most two: one that accepts spans and
 // one that is being flushed.
 type MemtableConfig struct {
 	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for one memtable; its write-ahead log has about the same size. The default is 1/36 of the available memory, at most 40MiB."`
@@ -44,7 +44,7 @@ type MemtableConfig struct {
 }
 
 // MergeConfig says which segments are merged, and at what cost. Each flushed segment is merged
-// once, with neighbours in time; a merged segment stays as it is until it expires.
+// once, with neighbors in time; a merged segment stays unchanged until it expires.
 type MergeConfig struct {
 	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small ones take more disk space and slow down queries."`
 	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge, at most max_segments. For past days, two are enough."`
@@ -59,7 +59,7 @@ const (
 	dropWhenFull   = "drop_oldest"
 )
 
-// Defaults that follow the available memory: parts of it, and what they are at most.
+// Defaults that depend on the available memory: fractions of it, and maximums.
 const (
 	memtablePart, maxDefaultMemtable = 36, 40 << 20
 	cachePart, maxDefaultCache       = 30, 64 << 20
@@ -112,7 +112,7 @@ const (
 // KeepsOnDisk returns true.
 func (c *Config) KeepsOnDisk() bool { return true }
 
-// Validate checks the values that their types do not.
+// Validate checks values beyond their types.
 func (c *Config) Validate() error {
 	var errs []error
 	check := func(ok bool, key, format string, args ...any) {
@@ -157,8 +157,8 @@ func (c *MergeConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// overhead returns the minimum size of a folder that can hold segments beside two logs and the
-// reserve.
+// overhead returns the minimum size of a folder that can hold segments in addition to two logs and
+// the reserve.
 func (c *Config) overhead() pipeline.ByteSize {
 	return 2 * (2*(c.Memtable.MaxBytes+logSlack) + c.Reserve)
 }

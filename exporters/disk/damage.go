@@ -12,8 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// damagedFiles are the segments of which a part could not be read. They stay in the store, which
-// answers without that part.
+// damagedFiles are the segments with parts that could not be read. They stay in the store, and
+// queries skip these parts.
 type damagedFiles struct {
 	mu    sync.Mutex
 	parts map[string]map[string]struct{} // by path: the parts that were logged
@@ -22,7 +22,7 @@ type damagedFiles struct {
 // maxLoggedParts is the maximum number of damaged parts of one segment that are logged as errors.
 const maxLoggedParts = 100
 
-// isNew remembers a damaged part and reports whether it was not known before.
+// isNew remembers a damaged part and reports whether it was unknown before.
 func (f *damagedFiles) isNew(d *source.DamageError) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,7 +42,7 @@ func (f *damagedFiles) isNew(d *source.DamageError) bool {
 }
 
 // noteDamage counts and remembers a part of a segment that could not be read. It logs each part
-// once, however many queries need it.
+// once, regardless of how many queries need it.
 func (s *segments) noteDamage(d *source.DamageError) {
 	s.metrics.damage.Inc()
 	if s.damaged.isNew(d) {

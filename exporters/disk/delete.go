@@ -55,7 +55,7 @@ func (d *deletions) delete(ctx context.Context, tenant string, what tracestore.D
 	return tracestore.Deleted{Spans: n}, nil
 }
 
-// recordTombstone makes a tombstone durable and activates it. If a memtable has to be frozen first,
+// recordTombstone makes a tombstone durable and activates it. If a memtable must be frozen first,
 // it waits for capacity as intake does.
 func (d *deletions) recordTombstone(ctx context.Context, r *tombstone.Rule) error {
 	deadline := time.NewTimer(time.Duration(d.config.MaxWait))
@@ -87,9 +87,9 @@ func (d *deletions) tryRecordTombstone(ctx context.Context, r *tombstone.Rule) (
 	return nil, d.add(r, through)
 }
 
-// boundary returns the epoch up to which a rule applies: all epochs except that of the memtable
-// that continues to take spans. If that memtable holds spans that the rule hides, it is frozen, or
-// the caller has to wait. The caller holds intake.writing.
+// boundary returns the last epoch to which a rule applies: the rule does not apply to the epoch of
+// the memtable that continues to accept spans. If this memtable contains spans that the rule hides,
+// it is frozen, or the caller must wait. The caller holds intake.writing.
 func (d *deletions) boundary(ctx context.Context, r *tombstone.Rule) (through uint64, wait <-chan struct{}, err error) {
 	in := d.intake
 	in.mu.Lock()
@@ -146,9 +146,9 @@ func (d *deletions) sourceOfLive(l *live) source.Source {
 	return d.visible(&l.deletion, l.table.Source(), l.epoch, 0)
 }
 
-// visibleIn returns what a merge of the inputs reads, and the number up to which tombstones are
-// applied in the output. That is not below the number of an input, whose tombstones may no longer
-// exist: their numbers must not be used again.
+// visibleIn returns the sources for a merge of the inputs, and the number up to which tombstones
+// are applied in the output. The number is at least that of each input: tombstones of an input may
+// no longer exist, and their numbers must not be reused.
 func (d *deletions) visibleIn(inputs []*handle) (sources []source.Source, applied uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,9 +167,8 @@ func (d *deletions) filterOf(h *handle) *tombstone.Filter {
 	return m
 }
 
-// A segment is rewritten to free the space of deleted spans when they are at least one in
-// rewriteShare of its spans, or when the oldest deletion is rewriteAfter old. A merge does it
-// earlier.
+// A segment is rewritten to free the space of deleted spans when they are at least 1/rewriteShare
+// of its spans, or when the oldest deletion is rewriteAfter old. A merge frees the space earlier.
 const (
 	rewriteShare = 10
 	rewriteAfter = time.Hour

@@ -27,8 +27,8 @@ const (
 // deletionDir is the folder of the tombstones.
 const deletionDir = "deletions"
 
-// deletions deletes spans on request: it has the active tombstones, hides what they delete, and
-// removes those that are no longer needed.
+// deletions deletes spans on request: it holds the active tombstones, hides the spans that they
+// cover, and removes tombstones that are no longer needed.
 type deletions struct {
 	*common
 	intake    *intake
@@ -36,8 +36,8 @@ type deletions struct {
 	retention *retention
 
 	files tombstone.Dir
-	// parked holds, in the quarantine, the tombstones that only quarantined segments need. They do
-	// not count as active. The next start activates them, in case such a segment was restored.
+	// parked holds, in the quarantine, the tombstones that only quarantined segments need. They are
+	// not active. The next start activates them, in case such a segment was restored.
 	parked tombstone.Dir
 	slot   chan struct{} // holds a token while a Delete or the maintenance of deletions runs
 	given  uint64        // the last assigned number; guarded by slot
@@ -46,7 +46,7 @@ type deletions struct {
 	unsure *tombstone.Rule
 
 	mu    sync.Mutex        // see the order of locks in doc.go; guards handle.deletion and live.deletion, too
-	rules []*tombstone.Rule // by number; the slice is replaced or appended to, never changed in place
+	rules []*tombstone.Rule // by number; the slice is replaced or appended to, never modified in place
 	last  uint64            // number of the last active tombstone
 }
 
@@ -57,8 +57,8 @@ type filterState struct {
 	previous *tombstone.Filter // the previous filter, restored if the new rules hide nothing
 }
 
-// visible returns the spans of src that are not deleted: src itself if none are. The result stays
-// the same until a deletion hits src. The caller holds mu.
+// visible returns src without its deleted spans, or src itself if none are deleted. The result
+// stays the same until a deletion affects src. The caller holds mu.
 func (d *deletions) visible(h *filterState, src source.Source, firstEpoch, applied uint64) source.Source {
 	if h.filter != nil && h.filter != h.previous {
 		h.settle()
@@ -113,11 +113,11 @@ func (d *deletions) checkCapacity(r *tombstone.Rule) error {
 	return nil
 }
 
-// add assigns the number of a rule, makes its tombstone durable and activates it. It also activates
-// the rule if writing failed and the file may exist anyway: otherwise segments merged from now on
-// would not have applied it, and after a restart it would hide later spans in them. No other rule
-// is added until that is resolved, because spans that both cover would be attributed to the first
-// one. The caller holds slot and intake.writing.
+// add assigns the number of a rule, makes its tombstone durable and activates it. If writing failed
+// but the file may exist anyway, it activates the rule too: otherwise new merged segments would not
+// apply it, and after a restart it would hide later spans in them. No other rule is added until
+// this is resolved, because spans that both rules cover would be attributed to the first one. The
+// caller holds slot and intake.writing.
 func (d *deletions) add(r *tombstone.Rule, through uint64) error {
 	if d.unsure != nil {
 		if err := d.writeTombstone(d.unsure.Tombstone); err != nil {
@@ -151,8 +151,8 @@ func (d *deletions) writeTombstone(t *tombstone.Tombstone) error {
 	return err
 }
 
-// load reads the tombstones. It runs before the rest of the recovery: no new epoch may be one that
-// a tombstone covers.
+// load reads the tombstones. It runs before the rest of the recovery, because a new epoch must not
+// be one that a tombstone covers.
 func (d *deletions) load() error {
 	d.files = tombstone.Dir{FS: d.dir.FS(), Path: path.Join(d.path, deletionDir)}
 	d.parked = tombstone.Dir{FS: d.dir.FS(), Path: path.Join(d.dir.QuarantineDir(), deletionDir)}
@@ -177,7 +177,7 @@ func (d *deletions) load() error {
 	return nil
 }
 
-// noteDamaged reports a deletion that has an unreadable file. If the deletion is lost, it sets the
+// noteDamaged reports a deletion with an unreadable file. If the deletion is lost, it sets the
 // files aside.
 func (d *deletions) noteDamaged(f tombstone.Damaged) error {
 	if f.Restored {
@@ -200,8 +200,7 @@ func (d *deletions) noteDamaged(f tombstone.Damaged) error {
 	return nil
 }
 
-// reserveNumbers makes sure that no number is assigned again that a segment has recorded as
-// applied.
+// reserveNumbers makes sure that a number that a segment has recorded as applied is never reused.
 func (d *deletions) reserveNumbers() {
 	for _, h := range d.segments.all() {
 		d.given = max(d.given, h.info.LastTombstone)

@@ -24,8 +24,8 @@ func (d *deletions) run() {
 	})
 }
 
-// clean evaluates deletion filters, so that queries need not, and removes tombstones that are no
-// longer needed.
+// clean evaluates deletion filters ahead of queries, and removes tombstones that are no longer
+// needed.
 func (d *deletions) clean(ctx context.Context) error {
 	d.mu.Lock()
 	idle := len(d.rules) == 0
@@ -59,8 +59,8 @@ func (d *deletions) dropEmptied() {
 	}
 }
 
-// removeTombstones removes the tombstones that no file needs. The last one stays, so that its
-// number is not assigned again: segments record applied tombstones by number.
+// removeTombstones removes the tombstones that no file needs. The last one stays so that its number
+// is not reused, because segments record applied tombstones by number.
 func (d *deletions) removeTombstones() error {
 	unneeded := d.unneededTombstones(d.given)
 	if len(unneeded) == 0 {
@@ -72,7 +72,7 @@ func (d *deletions) removeTombstones() error {
 	}
 	for _, r := range unneeded {
 		if oldest <= r.Through {
-			continue // a file that the store does not read may need it if it comes back
+			continue // a file that is currently not read may need it when it comes back
 		}
 		if quarantined <= r.Through {
 			err = d.files.Move(r.Number, d.parked)
@@ -90,8 +90,8 @@ func (d *deletions) removeTombstones() error {
 	return nil
 }
 
-// unneededTombstones returns the rules, except the last one, that hide nothing of what the store
-// reads.
+// unneededTombstones returns the rules, except the last one, that hide nothing in the files that
+// the store reads.
 func (d *deletions) unneededTombstones(last uint64) []*tombstone.Rule {
 	d.intake.mu.Lock() // so that no memtable becomes a segment meanwhile
 	defer d.intake.mu.Unlock()
@@ -115,10 +115,10 @@ func (d *deletions) unneededTombstones(last uint64) []*tombstone.Rule {
 	return slices.DeleteFunc(slices.Clone(d.rules), func(r *tombstone.Rule) bool { return needed[r] || r.Number == last })
 }
 
-// oldestUnread returns the first epoch with spans in files that no view reads: logs and segments to
-// be deleted (including deleted ones that may reappear after a power failure), and the first epoch
-// in quarantined and missing segments, which an operator may restore. Without such files they are
-// the maximum uint64.
+// oldestUnread returns two epochs: the first one with spans in logs and segments that are to be
+// deleted (or are deleted but may reappear after a power failure), and the first one in quarantined
+// and missing segments, which an operator may restore. No view reads these files. Without such
+// files, the epochs are the maximum uint64.
 func (d *deletions) oldestUnread() (oldest, quarantined uint64, err error) {
 	oldest, quarantined = ^uint64(0), ^uint64(0)
 	epochs, err := d.logs.Epochs()
@@ -150,9 +150,9 @@ func (d *deletions) oldestUnread() (oldest, quarantined uint64, err error) {
 	return oldest, quarantined, err
 }
 
-// quarantinedSegments calls visit with the segments in the quarantine, those about which it has a
-// note because they are missing, and a segment for each log there, from which repair writes one.
-// Their day is not known.
+// quarantinedSegments calls visit with the segments in the quarantine, with missing segments that
+// have a note there, and with the segment that repair would write for each log there. Their day is
+// unknown.
 func (c *common) quarantinedSegments(visit func(directory.Segment)) error {
 	set, err := c.dir.Quarantined()
 	if err != nil {

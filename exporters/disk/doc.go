@@ -1,4 +1,4 @@
-// Package disk is the exporter "disk": the embedded span store. Acknowledged spans are synced to
+// Package disk is the `disk` exporter: the embedded span store. Acknowledged spans are synced to
 // its folder, searchable, and survive any crash.
 //
 //	Consume ──▶ memtable: interned rows ──▶ log: same rows, group commit, sync ──▶ nil
@@ -20,7 +20,7 @@
 // pipeline/storage/wal. docs/storage-format.md describes the files.
 //
 // This package connects them. The exporter starts, stops and maintains these parts; each has its
-// own fields and lock, and knows only parts above it:
+// own fields and lock, and uses only parts above it:
 //
 //	intake.go, live.go                Consume; memtables and their logs
 //	segments.go, handle.go            open segments; files to be deleted
@@ -48,7 +48,7 @@
 //	retention.mu     reserved space
 //
 // Of these, only the first two are held across I/O. A flush replaces a memtable with a segment
-// while it holds intake.mu and segments.mu. So whoever holds intake.mu and then takes the segments
-// sees all spans, each once. The locks of damagedFiles, restorer and samplingStore come last: their
-// holders take no lock of this package. samplingStore holds its lock while it writes.
+// while it holds intake.mu and segments.mu. So a goroutine that holds intake.mu and then takes the
+// segments sees all spans, each once. The locks of damagedFiles, restorer and samplingStore come
+// last: their holders take no lock of this package. samplingStore holds its lock while it writes.
 package disk

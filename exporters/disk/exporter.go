@@ -22,7 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storeadmin"
 )
 
-// common is what all parts of the store use. It does not change after Start.
+// common holds what all parts of the store use. It does not change after Start.
 type common struct {
 	config  Config
 	path    string // of the folder, slash-separated
@@ -106,8 +106,8 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 }
 
 // Consume stores the spans of b and returns nil when all of them are searchable and as durable as
-// the setting sync says. After an error some of the spans may be stored. Queries show a span once,
-// also if it is resent.
+// the setting sync says. After an error, some of the spans may be stored. Queries show a span once
+// even if it is resent.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	err := e.intake.store(ctx, b)
 	if err == nil {
@@ -135,8 +135,8 @@ func (e *exporter) Durability() pipeline.Durability {
 // chunkSize is the size of the pieces of memory in which memtables keep rows.
 const chunkSize = 1 << 20
 
-// Memory that the store needs beside memtables: scratch memory of a flush, beside the size of the
-// memtable, of one decoded block, and of a merge for each input and for each trace.
+// Memory that the store needs in addition to memtables: scratch memory of a flush (besides the size
+// of the memtable), of one decoded block, and of a merge, per input and per trace.
 const (
 	flushMemory   = 8 << 20
 	decoderMemory = 8 << 20
@@ -144,8 +144,8 @@ const (
 	traceMemory   = 60
 )
 
-// tallyFactor is the memory of a memtable for counting its rows, for each byte, once metrics are
-// queried.
+// tallyFactor is the memory for counting the rows of a memtable, per byte of the memtable, once
+// metrics are queried.
 const tallyFactor = 0.3
 
 // MaxMemory returns the memory of two memtables, a flush, a merge, the cache and the decoders.
@@ -158,15 +158,15 @@ func (e *exporter) MaxMemory() int64 {
 	return n
 }
 
-// mergeTraces returns the maximum number of traces in one merge. It is smaller if the inputs are
-// small because memtables are.
+// mergeTraces returns the maximum number of traces in one merge. It is lower if memtables, and
+// therefore inputs, are small.
 func (c *Config) mergeTraces() int {
 	return int(min(maxMergeTraces, maxMergeTraces*int64(c.Memtable.MaxBytes)/maxDefaultMemtable))
 }
 
-// Start opens the folder and recovers what was acknowledged before. It fails when another process
-// uses the folder or a newer version wrote it. Damaged files are moved to the quarantine and
-// reported; the store starts without them.
+// Start opens the folder and recovers all spans that were acknowledged before. It fails if another
+// process uses the folder or a newer version wrote it. Damaged files are moved to the quarantine
+// and reported; the store starts without them.
 func (e *exporter) Start(context.Context) error {
 	began := time.Now()
 	if err := e.openFolder(); err != nil {
@@ -222,8 +222,8 @@ func (e *exporter) openFolder() error {
 // logSlack is the size of a log beyond the rows of its memtable: frames and padding of sectors.
 const logSlack = 16 << 20
 
-// announce logs where spans are stored, for how long, how many there are, and what an
-// acknowledgement means.
+// announce logs where spans are stored, for how long, how many there are, and how durable
+// acknowledged spans are.
 func (e *exporter) announce(took time.Duration) {
 	spans, size := 0, int64(0)
 	for _, h := range e.segments.list {
@@ -247,8 +247,8 @@ func (e *exporter) announce(took time.Duration) {
 }
 
 // Stop flushes the memtable, restores deleted segment files and closes the folder. Spans that
-// cannot be flushed before ctx ends stay in the log. A flush that is running when ctx ends goes on
-// in the background while the process lives.
+// cannot be flushed before ctx ends stay in the log. A flush that is running when ctx ends
+// continues in the background while the process lives.
 func (e *exporter) Stop(ctx context.Context) error {
 	e.intake.close()
 	e.samplingStore.close()

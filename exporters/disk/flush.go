@@ -22,7 +22,7 @@ type flusher struct {
 	retry     backoff // used by the maintenance loop
 }
 
-// run flushes what is frozen, unless a failed flush is to be repeated later.
+// run flushes frozen memtables, unless a failed flush is waiting for its retry.
 func (f *flusher) run() {
 	if f.retry.due() {
 		err := f.flushAll(context.Background())
@@ -58,8 +58,8 @@ func (f *flusher) flushAll(ctx context.Context) error {
 func (f *flusher) flush(l *live) error {
 	began := time.Now()
 	if err := l.close(); err != nil {
-		// Callers that wait for the log get the error. Spans that it could not take are in the
-		// segment nevertheless.
+		// Callers that wait for the log get the error. The spans that the log could not take are in
+		// the segment nevertheless.
 		f.lines.Warn("cannot close write-ahead log of a flushed memtable", zap.Error(err))
 		l.reported.Store(true) // its file is not reused
 	}
@@ -112,8 +112,8 @@ func (f *flusher) write(l *live) (*handle, error) {
 	return h, err
 }
 
-// giveUp drops a memtable that cannot be turned into a segment, so that the store goes on. No input
-// is known that leads here.
+// giveUp drops a memtable that cannot be turned into a segment, so that the store continues. No
+// input is known that leads here.
 func (f *flusher) giveUp(l *live, cause error) {
 	l.damaged = true
 	f.metrics.lostSpans.Add(float64(l.table.Rows()))

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Format is the version of the layout that new stores get, and the latest that can be read.
+// Format is the layout version of new stores, and the latest version that can be read.
 const Format = directory.Version
 
 // CheckFormat reports whether a folder has a store, and returns an error if this program cannot

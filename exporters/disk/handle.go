@@ -33,7 +33,7 @@ func (h *handle) replaces(o *handle) bool {
 	return h.name.Level > o.name.Level && slices.Contains(h.info.Replaces, o.name.String())
 }
 
-// has reports whether the spans of a log are in the segment.
+// has reports whether the segment contains the spans of a log.
 func (h *handle) has(epoch uint64) bool {
 	if h.name.IsSingleEpoch() {
 		return h.name.First == epoch

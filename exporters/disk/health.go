@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// health says what is wrong with the store: to operators in its status, and to users in answers
-// from which spans are missing.
+// health says what is wrong with the store: to operators in the status, and to users in query
+// results with missing spans.
 type health struct {
 	*common
 	report   func(error)
@@ -21,15 +21,15 @@ type health struct {
 
 	// Used by the maintenance loop, and by Start while it does not run.
 	reported string // what was reported last, as text
-	troubled bool   // it is not only about damage
+	troubled bool   // the report was not only about damage
 	damage   error  // damaged files, as found by the last check
 
 	losses atomic.Pointer[string] // see lossReason; nil: not known yet
 }
 
-// update reports an error and damage when they begin, change or end. While the error lasts, it logs
-// it once a minute, with the free disk space and the number of refused requests. Damage was logged
-// when it was found.
+// update reports an error and damage when they begin, change or end. While an error lasts, it is
+// logged once a minute, with the free disk space and the number of refused requests. Damage was
+// logged when it was found.
 func (h *health) update(free, refused int64, err error) {
 	const degraded = "span store degraded"
 	switch {
@@ -65,8 +65,8 @@ func (h *health) quarantinedFiles() error {
 		h.dir.QuarantineDir(), len(list), shorten(list))
 }
 
-// noteLosses finds the files in the quarantine whose spans are missing in answers. It returns the
-// names of all files in the quarantine.
+// noteLosses finds the files in the quarantine whose spans are missing in query results. It returns
+// the names of all files in the quarantine.
 func (h *health) noteLosses() (all []string, err error) {
 	entries, err := h.dir.Quarantined()
 	if err != nil {
@@ -100,7 +100,8 @@ func (h *health) isLoss(name string) bool {
 	return ok && !h.wouldHaveExpired(last)
 }
 
-// lossReason describes for users which spans are missing in all answers, "" if none are.
+// lossReason describes for users which spans are missing in all query results. It is "" if none
+// are.
 func (h *health) lossReason() string {
 	if reason := h.losses.Load(); reason != nil {
 		return *reason

@@ -17,10 +17,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// maxFrozen is the number of memtables that may wait for a flush before intake waits too.
+// maxFrozen is the maximum number of memtables that wait for a flush; intake waits if there are
+// more.
 const maxFrozen = 1
 
-// intake makes arriving spans durable and searchable: it has the memtables and their logs.
+// intake makes arriving spans durable and searchable. It owns the memtables and their logs.
 type intake struct {
 	*common
 	chunks *memtable.Pool
@@ -32,10 +33,10 @@ type intake struct {
 	lastEpoch uint64     // guarded by writing
 
 	mu       sync.Mutex    // guards all fields below
-	active   *live         // takes spans; nil: the next request creates one
+	active   *live         // accepts spans; nil: the next request creates one
 	frozen   []*live       // to be flushed, oldest first
 	capacity chan struct{} // closed and replaced when a memtable was flushed
-	moved    error         // why spans are refused now: the path is no longer that of the folder
+	moved    error         // why spans are refused now: the path no longer refers to the folder
 	full     error         // why spans are refused now: the disk is full
 	noLog    error         // why the last write-ahead log could not be created
 	stuck    error         // why the last flush failed
@@ -119,7 +120,7 @@ func (in *intake) append(b *otlpdata.Batch, from int) (l *live, r record, wait <
 	return l, r, nil, nil
 }
 
-// ready returns a memtable that takes spans, creating it if necessary, or a channel to wait for.
+// ready returns a memtable that accepts spans, creating it if necessary, or a channel to wait for.
 // The caller holds writing.
 func (in *intake) ready() (l *live, wait <-chan struct{}, err error) {
 	in.mu.Lock()
@@ -157,10 +158,10 @@ func (in *intake) ready() (l *live, wait <-chan struct{}, err error) {
 	return l, nil, nil
 }
 
-// noteEpoch makes sure that the epoch is not used again. The caller holds writing, or is Start.
+// noteEpoch makes sure that the epoch is not reused. The caller holds writing, or is Start.
 func (in *intake) noteEpoch(epoch uint64) { in.lastEpoch = max(in.lastEpoch, epoch) }
 
-// note sets one of the reasons moved, full and stuck, or resets it with nil.
+// note sets one of the reasons moved, full and stuck; nil resets it.
 func (in *intake) note(reason *error, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -190,8 +191,8 @@ func (in *intake) receives() bool {
 	return in.env.Now().Sub(time.Unix(0, in.arrived.Load())) < quietTime
 }
 
-// retryLog tries again to create a write-ahead log. Without it, a store that clients avoid because
-// it is not ready would never be ready again.
+// retryLog retries the creation of a write-ahead log. Without it, a store would stay not ready
+// forever, because clients avoid a store that is not ready.
 func (in *intake) retryLog() {
 	in.writing.Lock()
 	defer in.writing.Unlock()
@@ -222,10 +223,10 @@ func (in *intake) trouble() (refused int64, err error) {
 	return in.refused, err
 }
 
-// append interns the spans and queues the log record. The caller holds writing, so that
-// records are logged in the order in which their definitions were made. Until the record is queued,
-// the log lacks definitions that the memtable has and later records need. If anything fails in
-// between, a panic included, the memtable therefore takes no more spans.
+// append interns the spans and queues the log record. The caller holds writing, so that records are
+// logged in the order in which their definitions were made. Until the record is queued, the log
+// lacks definitions that the memtable has and later records need. If anything fails in between,
+// including a panic, the memtable therefore accepts no more spans.
 func (l *live) append(b *otlpdata.Batch, from int) (record, error) {
 	if err := l.log.Ready(); err != nil {
 		l.failed = !errors.Is(err, wal.ErrFull)

@@ -30,7 +30,7 @@ func (in *intake) begin() (*live, error) {
 	now := in.env.Now()
 	// An epoch is used once. It is a time, so that senders cannot guess it, see wal.Dir.Create.
 	epoch := max(in.lastEpoch+1, uint64(now.UnixNano()))
-	in.lastEpoch = epoch // also if that fails: the rest of the log would collide
+	in.lastEpoch = epoch // even if that fails: the rest of the log would collide
 	if err := in.dir.InPlace(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (in *intake) freeze() {
 	}
 }
 
-// close commits what is pending in the log and closes it.
+// close commits pending records and closes the log.
 func (l *live) close() error {
 	if l.log == nil {
 		return nil

@@ -44,7 +44,7 @@ func (c *common) every(interval time.Duration, work func()) {
 	}
 }
 
-// runMaintenance flushes what is frozen and, if all is set, does the rest of the maintenance.
+// runMaintenance flushes frozen memtables and, if all is set, does the rest of the maintenance.
 func (e *exporter) runMaintenance(all bool) {
 	if !e.checkPlace() {
 		e.reportHealth()
@@ -70,9 +70,9 @@ func (e *exporter) runMaintenance(all bool) {
 }
 
 // checkPlace reports whether the folder that this process has locked is still at the path of the
-// store. If not, it was moved or deleted, and another process may use the path: spans are refused,
-// and no file is changed. Acknowledged spans are in the folder, or in memory. If the folder is
-// moved back, the store continues.
+// store. If not, it was moved or deleted, and another process may use the path. Then spans are
+// refused and no file is changed. Acknowledged spans are in the folder or in memory. If the folder
+// is moved back, the store continues.
 func (e *exporter) checkPlace() bool {
 	err := e.dir.InPlace()
 	if err != nil {
@@ -101,7 +101,7 @@ const maxBackoff = 8 * tick
 
 func (b *backoff) due() bool { return b.wait == 0 || !time.Now().Before(b.next) }
 
-// note schedules the next attempt by the outcome of the last one.
+// note schedules the next attempt according to the outcome of the last one.
 func (b *backoff) note(err error) {
 	if err == nil {
 		*b = backoff{max: b.max}

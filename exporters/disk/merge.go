@@ -18,15 +18,15 @@ const (
 	// maxMergeTraces bounds the memory of a merge, which grows with the number of traces.
 	maxMergeTraces = 1_000_000
 	// maxMergeNames bounds the memory of a merge, which grows with the number of services and
-	// operations. It is the size of their names in bytes, in all inputs; with many different ones a
-	// name takes about ten bytes here and 500 in a merge.
+	// operations. It limits the total size of their names in all inputs, in bytes. With many
+	// different names, a name takes about 10 bytes in an input and 500 in a merge.
 	maxMergeNames = 4 << 20
 	// retentionShare limits a merged segment to this fraction (1/n) of the retention, by size and
 	// by time: the last span of a segment delays the deletion of the first one, and a merge needs
 	// the space of its inputs a second time.
 	retentionShare = 8
-	// maxMergeBackoff is the maximum wait between failing merges. Each may have written much before
-	// it failed.
+	// maxMergeBackoff is the maximum wait between failing merges. Each may have written a lot of
+	// data before it failed.
 	maxMergeBackoff = 5 * time.Minute
 )
 
@@ -47,7 +47,7 @@ type merge struct {
 	sources  []source.Source // of the inputs
 	filtered bool            // at least one source hides deleted spans
 	hurry    bool            // more than maxBacklog segments wait: do not rest
-	urgent   bool            // more than urgentBacklog wait: do not wait for flushes either
+	urgent   bool            // more than urgentBacklog segments wait: do not wait for flushes either
 
 	// Guarded by segments.mu.
 	inputExpired bool
@@ -101,7 +101,7 @@ func (g *merger) noteOutcome(err error, failed bool, failing *bool) {
 	*failing = failed
 }
 
-// mergeNext runs the merge that is due, if any, and reports whether there was one. pace creates
+// mergeNext runs the next merge, if one is due, and reports whether it did. pace creates
 // segment.MergeOptions.Pace. While one merge is running, none is due.
 func (g *merger) mergeNext(pace func(*merge) func() error) (bool, error) {
 	free, err := g.dir.Free()
@@ -179,7 +179,7 @@ func (g *merger) mergeRules(s space) *mergeRules {
 	r := &mergeRules{minSegments: min(c.Merge.MinSegments, c.Merge.MaxSegments), maxSegments: c.Merge.MaxSegments, rows: c.Merge.MaxSpans,
 		traces: c.mergeTraces(), nameBytes: maxMergeNames,
 		bytes: int64(c.Retention.Size) / retentionShare, arrivals: time.Duration(c.Retention.Time) / retentionShare, fits: s.fits}
-	// A memtable belongs to the day of its last span, and may be flushed a while later.
+	// A memtable belongs to the day of its last span, but may be flushed some time later.
 	r.today = directory.NewSegment(g.env.Now().Add(-time.Duration(c.Memtable.MaxAge)), 0, 0, 0).Day
 	for _, l := range g.intake.memtables() {
 		r.unflushed = append(r.unflushed, l.epoch)
@@ -218,8 +218,8 @@ func (m *merge) describe(replaces []string, lastTombstone uint64) {
 	}
 }
 
-// writeMerged writes the output and replaces the inputs with it. After an error everything is as
-// before.
+// writeMerged writes the output and replaces the inputs with it. After an error, the store is
+// unchanged.
 func (g *merger) writeMerged(m *merge, pace func() error) (segment.Info, error) {
 	info, err := segment.Merge(g.dir.FS(), g.dir.StagingPath(m.name), m.sources, m.meta, segment.MergeOptions{Pace: pace})
 	switch {
@@ -293,9 +293,9 @@ func (g *merger) endMerge(m *merge) {
 	}
 }
 
-// markUnmergeable excludes segments from merges that would always fail: a damaged one, or a whole
-// run that exceeds the limits of one segment. Damaged files are not repaired automatically. After a
-// restart the segments are tried again.
+// markUnmergeable excludes segments from merges that would always fail: a damaged segment, or a
+// whole run that exceeds the limits of one segment. Damaged files are not repaired automatically.
+// After a restart, merges of these segments are retried.
 func (g *merger) markUnmergeable(m *merge, err error) {
 	var damage *source.DamageError
 	damaged := errors.As(err, &damage)

@@ -9,9 +9,9 @@ import (
 //
 //   - While a memtable waits for its flush or is being flushed, a merge pauses. Requests that wait
 //     for capacity wait for a flush, too.
-//   - While spans arrive, merging takes MergeConfig.BusyShare of one processor: it works a little,
+//   - While spans arrive, merging takes MergeConfig.BusyShare of one CPU: it works a little,
 //     then rests in proportion.
-//   - When no span has arrived for quietTime, it works without rest, on at most one processor.
+//   - When no span has arrived for quietTime, it works without rest, on at most one CPU.
 //   - When more than maxBacklog segments wait to be merged, it no longer rests: spans arrive faster
 //     than the share allows for, and a growing number of segments would slow down queries.
 //   - When more than urgentBacklog wait, it does not wait for flushes either. Flushes then take
@@ -36,7 +36,7 @@ func aborted(err error) bool {
 	return errors.Is(err, errStopped) || errors.Is(err, errInputExpired) || errors.Is(err, errDiskFull)
 }
 
-// pacer delays a merge in favour of other work. Its step is segment.MergeOptions.Pace.
+// pacer delays a merge in favor of other work. Its step is segment.MergeOptions.Pace.
 type pacer struct {
 	merger *merger
 	merge  *merge
@@ -62,7 +62,7 @@ func (p *pacer) step() error {
 	return nil
 }
 
-// restFor returns how long to rest after work so that work takes the given share of one processor.
+// restFor returns how long to rest after work so that work takes the given share of one CPU.
 func restFor(worked time.Duration, share float64) time.Duration {
 	return time.Duration(float64(worked) * (1/share - 1))
 }
@@ -95,7 +95,7 @@ func (p *pacer) interrupted() error {
 	case p.merge.inputExpired:
 		return errInputExpired
 	case in.full != nil, in.stuck != nil:
-		return errDiskFull // also if the disk fails; the output of the merge may take the missing space
+		return errDiskFull // even if the disk fails; the output of the merge may take the missing space
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ type load struct {
 	grown time.Time // when rows last increased
 }
 
-// busy looks at the active memtable and reports whether spans arrived within quietTime.
+// busy reports whether spans arrived in the active memtable within quietTime.
 func (l *load) busy(in *intake) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

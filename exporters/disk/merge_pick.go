@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// mergeRules says which segments are merged, at one moment.
+// mergeRules holds the current rules for choosing segments to merge.
 type mergeRules struct {
 	minSegments, maxSegments int           // in one merge
 	rows, traces             int           // maximum in the output
@@ -13,7 +13,7 @@ type mergeRules struct {
 	nameBytes                int64         // maximum of the names of the inputs together
 	arrivals                 time.Duration // maximum between first and last arrival; 0: unlimited
 	today                    string        // no segment is added to a day before this one
-	unflushed                []uint64      // epochs that are not segments yet, or whose logs still exist
+	unflushed                []uint64      // epochs without a segment yet, or whose logs still exist
 
 	// fits reports whether a segment of the given size fits on the disk, possibly after older
 	// segments of the given total size have expired.
@@ -22,7 +22,7 @@ type mergeRules struct {
 
 // pick returns the oldest run of segments that is due for a merge, or nil. all is ordered by epoch.
 //
-// A run consists of neighbours of one day, none of which was merged before. It is due when it has
+// A run consists of neighbors of one day, none of which was merged before. It is due when it has
 // the minimum number of segments, or when it has two and cannot grow: because its day is over, or
 // because the next segment cannot be part of it.
 func (r *mergeRules) pick(all []*handle) []*handle {

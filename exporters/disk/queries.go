@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 )
 
-// queries answers all queries of the store. A query takes this route:
+// queries runs all queries of the store. A query takes this route:
 //
 //	queries        has the methods of the packages that answer
 //	 ├─ find       Find, Traces, TraceSpans, Outline, SelectSpans,
@@ -24,11 +24,11 @@ import (
 //	Plan.EnterBlock       rules out blocks by filters, shapes and durations, without reading them
 //	Session.OpenBlock     waits for a free decoder and opens a block (memtable, segment, block)
 //	Filter.Narrow         evaluates the conditions on rows, column by column, the cheapest first
-//	Session.NoteDamage    skips what cannot be read; the answer says so
+//	Session.NoteDamage    skips what cannot be read; the result says so
 //	Session.Release       releases the view
 //
-// aggregate and graph use the statistics of segments and memtables (package stats) if these have
-// the answer, and read rows for the rest only.
+// aggregate and graph use the statistics of segments and memtables (package stats) where possible,
+// and read rows only for the rest.
 type queries struct {
 	*find.Finder
 	*aggregate.Aggregator

@@ -15,12 +15,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// recovery brings back what the previous process stored, and flushes some of it. Start uses it
-// before anything else runs.
+// recovery restores the data of the previous process, and flushes some of it. Start uses it before
+// anything else runs.
 type recovery struct{ *flusher }
 
-// recover restores the state of the previous process: segments as they are, and memtables from logs
-// that are in no segment.
+// recover restores the state of the previous process: all segments, and memtables from logs whose
+// spans are in no segment.
 func (r recovery) recover() error {
 	missing, listDamage := r.dir.Missing() // before a segment is removed
 	if listDamage != nil && !errors.Is(listDamage, directory.ErrListDamaged) {
@@ -103,8 +103,8 @@ func (r recovery) setAside(name directory.Segment, cause error) error {
 	return nil
 }
 
-// noteMissingSegments reports the segments whose files are gone although no segment has their
-// spans, and makes the list of segments name those that the store has.
+// noteMissingSegments reports segments whose files are gone although no other segment has their
+// spans, and updates the list of segments.
 func (r recovery) noteMissingSegments(missing []directory.Missing, listDamage error) error {
 	if listDamage != nil {
 		r.log.Error("list of segments is damaged; cannot tell whether segments are missing; it will be written again", zap.Error(listDamage))
@@ -162,7 +162,7 @@ func (r recovery) replay(epoch uint64) error {
 	return nil
 }
 
-// findMissingLogs reports the logs whose files are gone although no segment has their spans.
+// findMissingLogs reports logs whose files are gone although no segment has their spans.
 func (r recovery) findMissingLogs() error {
 	missing, err := r.logs.Missing()
 	if err != nil && !errors.Is(err, wal.ErrListDamaged) {

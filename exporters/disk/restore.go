@@ -54,9 +54,9 @@ func (r *restorer) run() {
 	})
 }
 
-// restoreDeletedFiles rewrites the segments whose files are gone. Their content is still there,
-// because the files are open. It begins with the smallest, because each needs its space a second
-// time, and ends when ctx does or the disk has too little space.
+// restoreDeletedFiles rewrites the segments whose files are gone. Their content still exists
+// because the files are open. It starts with the smallest file, because each needs its space a
+// second time, and stops when ctx ends or the disk has too little space.
 func (r *restorer) restoreDeletedFiles(ctx context.Context) error {
 	if r.dir.InPlace() != nil {
 		return nil // the maintenance loop reports it

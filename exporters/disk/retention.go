@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// retention deletes segments that are too old, too large together, or in the way on a full disk. It
-// keeps account of the space that the store uses and needs.
+// retention deletes segments that are too old, or to keep the store below its size limit or to free
+// a full disk. It tracks the space that the store uses and needs.
 type retention struct {
 	*common
 	intake   *intake
@@ -70,15 +70,15 @@ func (r *retention) expire() {
 	}
 }
 
-// futureLimit is how far in the future the last arrival of a segment may be without doubt about the
-// clock at that time.
+// futureLimit is how far in the future the last arrival of a segment may be before the clock at
+// that time is considered wrong.
 const futureLimit = time.Hour
 
 // arrivals returns the time of the last arrival in each segment. If that is in the future, because
-// the clock was wrong, it is replaced with an estimate, so that the segment expires: epochs have
-// the order of arrival, so it arrived before the first later segment with a plausible time, and not
-// before any earlier one. Without such a later segment, it is the time at which this process first
-// saw the segment.
+// the clock was wrong, it is replaced with an estimate so that the segment expires. Epochs are in
+// order of arrival, so the segment arrived before the first later segment with a plausible time,
+// and not before any earlier one. Without such a later segment, the estimate is when this process
+// first saw the segment.
 func (r *retention) arrivals(now time.Time) map[*handle]time.Time {
 	r.segments.mu.Lock()
 	defer r.segments.mu.Unlock()
@@ -106,8 +106,8 @@ func (r *retention) arrivals(now time.Time) map[*handle]time.Time {
 	return all
 }
 
-// seeAgain restarts the time for which segments with an arrival in the future have been known,
-// because it was taken from a clock that was wrong.
+// seeAgain sets the time at which segments with an arrival in the future were first seen to now,
+// because the recorded time came from a wrong clock.
 func (r *retention) seeAgain(now time.Time) {
 	r.segments.mu.Lock()
 	defer r.segments.mu.Unlock()
@@ -150,11 +150,11 @@ func (r *retention) used() int64 {
 }
 
 // wouldHaveExpired reports whether the spans of the log with this epoch are older than the
-// retention time. An epoch is about when the spans arrived.
+// retention time. An epoch is the approximate time when the spans arrived.
 func (c *common) wouldHaveExpired(epoch uint64) bool {
 	retention := time.Duration(c.config.Retention.Time)
 	return retention > 0 && !c.env.Now().Before(time.Unix(0, int64(epoch)).Add(retention+lossMargin))
 }
 
-// lossMargin is for spans that arrived after the epoch of their log.
+// lossMargin is added because spans arrive after the epoch of their log.
 const lossMargin = time.Hour

@@ -19,9 +19,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// State of adaptive sampling is one file, rewritten a few times a minute whenever something is
-// added: a line with the version and the checksum of the rest, then zstd-compressed JSON. A busy
-// collector has about 1 MB, which is 17 MB of JSON.
+// The state of adaptive sampling is one file: a line with the version and the checksum of the rest,
+// then zstd-compressed JSON. It is rewritten a few times a minute, whenever something is added. A
+// busy collector's file has about 1 MB, which is 17 MB of JSON.
 const (
 	samplingFile    = "sampling.state"
 	samplingLine    = "tracing sampling state, version %d, crc32c %08x\n"
@@ -173,7 +173,7 @@ func decodeSampling(b []byte) (state sampling.State, err error) {
 }
 
 // restore restores the state of adaptive sampling. A damaged file is moved to the quarantine;
-// operations then start with the initial probability.
+// operations then restart with the initial probability.
 func (s *samplingStore) restore(c *common) error {
 	damage, err := s.load(c.dir.FS())
 	if err != nil {

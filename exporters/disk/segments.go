@@ -19,7 +19,7 @@ type segments struct {
 	damaged damagedFiles
 
 	mu       sync.Mutex // see the order of locks in doc.go
-	list     []*handle  // by first epoch; the slice is replaced, never changed in place
+	list     []*handle  // by first epoch; the slice is replaced, never modified in place
 	doomed   []*handle  // no longer part of the store, but queries read them or their files could not be deleted
 	leftover []oldLog   // logs still to be removed; changed by the maintenance loop only
 }
@@ -47,7 +47,7 @@ func (s *segments) open(name directory.Segment) (*handle, error) {
 	return &handle{name: name, info: file.Info(), segment: file, refs: 1, seen: s.env.Now()}, nil
 }
 
-// trim removes other data that follows a segment in its file. If that fails, the segment is used
+// trim removes other data after a segment in its file. If that fails, the segment is used
 // nevertheless.
 func (s *segments) trim(file *segment.Segment) {
 	n := file.Trailing()
@@ -71,9 +71,9 @@ func (s *segments) add(h *handle, log oldLog) {
 	s.leftover = append(s.leftover, log)
 }
 
-// pinned reports whether a segment must not expire now, because spans of it would come back at the
-// next start from another file: a log, an input it was merged from, or the output that is about to
-// replace it. The caller holds mu.
+// pinned reports whether a segment must not expire now, because some of its spans would come back
+// at the next start from another file: a log, an input that it was merged from, or the output that
+// is about to replace it. The caller holds mu.
 func (s *segments) pinned(h *handle) bool {
 	return slices.ContainsFunc(s.leftover, func(l oldLog) bool { return h.name.InRange(l.epoch) }) ||
 		h.merge != nil && h.merge.committing ||
@@ -208,7 +208,7 @@ func (s *segments) reopen(h *handle) {
 	s.release(unused)
 }
 
-// expirable returns the segments that may be deleted, in the order in which they were begun,
+// expirable returns the segments that may be deleted, in the order in which they were started,
 // regardless of clock changes.
 func (s *segments) expirable() []*handle {
 	s.mu.Lock()
@@ -239,9 +239,9 @@ func (s *segments) drop(h *handle, reason string) int64 {
 	return h.info.Size
 }
 
-// replacedBy names all files whose spans a segment merged from the inputs holds and that may still
-// exist, or reappear after a power failure: the inputs, and the files they were merged from. Files
-// of level 0 are always named, because the store learns from them that a log is no longer needed;
+// replacedBy names all files that a segment merged from the inputs replaces and that may still
+// exist, or reappear after a power failure: the inputs, and the files that they were merged from.
+// Files of level 0 are always named, because they tell the store that a log is no longer needed;
 // files of other levels are named as long as they exist. The caller holds mu.
 func (s *segments) replacedBy(inputs []*handle) []string {
 	var names []string
@@ -257,7 +257,7 @@ func (s *segments) replacedBy(inputs []*handle) []string {
 	return names
 }
 
-// withdraw deletes an output that may already have its name. While the file exists, no input
+// withdraw deletes an output that may already have its final name. While the file exists, no input
 // expires.
 func (s *segments) withdraw(m *merge) {
 	d := &handle{name: m.name, info: segment.Info{Meta: m.meta}, expired: true, removing: true}

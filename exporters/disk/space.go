@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// checkSpace refuses spans while the disk is full, and takes them again when it is not.
+// checkSpace makes the store refuse spans while the disk is full.
 func (r *retention) checkSpace() {
 	free, err := r.dir.Free()
 	if err != nil {
@@ -78,8 +78,8 @@ func (r *retention) keepReserve() {
 	r.measure()
 }
 
-// makeSpace deletes spare files and the reserve for a purpose that matters more: to flush a
-// memtable, which then frees its log, or to record a deletion or damage.
+// makeSpace deletes spare files and the reserve for a more important purpose: to flush a memtable,
+// which then frees its log, or to record a deletion or damage.
 func (r *retention) makeSpace(purpose string, cause error) {
 	r.lines.Warn("disk is full; deleting the disk reserve", zap.String("to", purpose), zap.Error(cause))
 	if err := r.logs.DropSpares(); err != nil {
@@ -104,7 +104,7 @@ type space struct {
 	doomed int64 // bytes that are freed when queries have ended
 }
 
-// claim reserves space for the output of a merge, see claimed and awaited; 0 ends the reservation.
+// claim reserves space for the output of a merge, see claimed and awaited; 0 releases it.
 func (r *retention) claim(bytes int64, awaited bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +139,8 @@ func (s space) fits(bytes, older int64) bool {
 // errNoSpace is the error of claimForRestore.
 var errNoSpace = errors.New("too little free disk space")
 
-// claimForRestore reserves the space for rewriting a segment, beside the space that the running
-// merge needs.
+// claimForRestore reserves the space for rewriting a segment, in addition to the space that the
+// running merge needs.
 func (r *retention) claimForRestore(h *handle) error {
 	free, err := r.dir.Free()
 	if err != nil {

@@ -29,7 +29,7 @@ func (e *exporter) StoreStatus(ctx context.Context) (status.Store, error) {
 }
 
 // segmentArrivals returns the arrivals of the spans in each segment and memtable, and counts them
-// in s. A gap within a segment, which may be the result of a merge, is not seen.
+// in s. Gaps within a segment, which may be merged, are not detected.
 func (e *exporter) segmentArrivals(s *status.Store) []status.Arrivals {
 	now := e.env.Now()
 	e.intake.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// view is a snapshot of everything that is stored.
+// view is a snapshot of all stored spans.
 type view struct {
 	stored   *deletions
 	sources  []source.Source

@@ -8,8 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/graph"
 )
 
-// warmShare is the share of one processor for filling the edge cache ahead of queries while spans
-// arrive.
+// warmShare is the share of one CPU for filling the edge cache ahead of queries while spans arrive.
 const warmShare = 0.01
 
 // warmer fills the edge cache ahead of queries.
@@ -19,10 +18,10 @@ type warmer struct {
 	load   load
 }
 
-// run keeps the edge cache up to date for dependency queries, see graph.Builder.Warm, until
-// Stop. It runs again when segments were added or removed. It has the lowest priority: like a merge
-// it pauses while a memtable waits for its flush, and rests while spans arrive. It also waits for a
-// running merge, which replaces segments that it would read.
+// run keeps the edge cache up to date for dependency queries until Stop, see graph.Builder.Warm. It
+// runs whenever segments were added or removed. It has the lowest priority: like a merge, it pauses
+// while a memtable waits for its flush, and rests while spans arrive. It also waits for a running
+// merge, which replaces segments that it would read.
 func (w *warmer) run() {
 	// Runs half a tick after the maintenance loop, which deletes files: a file stays while it is
 	// read.
@@ -65,7 +64,7 @@ func (w *warmer) mayWarm() (now []*handle, free bool) {
 // errLater ends Warm; the next tick continues it.
 var errLater = errors.New("more urgent work is running")
 
-// pace rests in proportion to the time worked while spans arrive.
+// pace rests in proportion to the working time while spans arrive.
 func (w *warmer) pace(worked time.Duration) error {
 	if w.load.busy(w.merger.intake) {
 		t := time.NewTimer(restFor(worked, warmShare))

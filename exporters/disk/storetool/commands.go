@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Commands returns the commands that work on the folder of the exporter disk.
+// Commands returns the commands that work on the folder of the `disk` exporter.
 func Commands() []commands.Command {
 	t := tool{fs: vfs.OS()}
 	const group = "span stores"

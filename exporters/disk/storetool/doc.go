@@ -1,6 +1,6 @@
 // Package storetool implements the commands that work on the folder of a span store: `tracing store
-// inspect`, `verify`, `repair` and `export`, and `load`, which sends exported files to a receiver.
-// The others need no running server. All except repair also work while a server uses the folder.
+// inspect`, `verify`, `repair`, `export` and `load`. `load` sends exported files to a receiver; the
+// others need no running server. All except `repair` also work while a server uses the folder.
 //
 //	              folder of the store
 //	   seg/ ───────────┬──────────── log/                quarantine/
@@ -17,6 +17,6 @@
 //
 // Segments never change, and an open segment stays readable after the server has deleted its file.
 // Logs whose spans are not yet in a segment are replayed without changing them; spans that arrive
-// after the replay are not seen. If the server replaces segments or logs while the snapshot is
-// taken, the snapshot is taken again.
+// after the replay are not seen. If the server replaces segments or logs meanwhile, the snapshot is
+// retaken.
 package storetool

@@ -16,8 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Inspection is the result of `inspect`. Sizes are in bytes. Start times are those that clients
-// sent. All times are in UTC.
+// Inspection is the result of `inspect`. Sizes are in bytes. Start times are as sent by clients.
+// All times are in UTC.
 type Inspection struct {
 	Store      string       `json:"store"`
 	Version    int          `json:"version"`
@@ -25,14 +25,14 @@ type Inspection struct {
 	Segments   []SegmentRow `json:"segments"`
 	Unreadable []Unreadable `json:"unreadable"`
 	// Replaced lists segments whose spans are in another segment. The server deletes them when it
-	// starts, or when no query reads them anymore.
+	// starts, or when no query reads them any more.
 	Replaced   []string   `json:"replaced"`
 	Logs       []LogRow   `json:"logs"`
 	SpareLogs  Files      `json:"spare_logs"`
 	Reserve    int64      `json:"reserve_bytes"`
 	Quarantine Quarantine `json:"quarantine"`
-	// Damage lists what is known to be damaged without reading blocks: the version of the store,
-	// headers of segments, recorded deletions and logs. For everything else, see verify.
+	// Damage lists the damage that can be found without reading blocks: in the version of the
+	// store, headers of segments, recorded deletions and logs. For everything else, see verify.
 	Damage []Damage `json:"damage"`
 	// Deletions counts the recorded deletions. Deleted spans are included in the numbers above
 	// until compaction rewrites their segments.

@@ -37,7 +37,7 @@ func columnName(c *rows.Column) string {
 }
 
 // printable returns text, quoted if it is empty or has spaces, quotes or unprintable characters.
-// Texts of clients must not send control sequences to a terminal.
+// Text from clients must not send control sequences to a terminal.
 func printable(text string) string {
 	quoted := fmt.Sprintf("%q", text)
 	if quoted == `"`+text+`"` && !strings.Contains(text, " ") && text != "" {

@@ -100,7 +100,7 @@ type loader struct {
 	journal *journal
 }
 
-// load sends the files of a folder that the journal in the folder does not have.
+// load sends the files of a folder that are not in the folder's journal.
 func (l *loader) load(ctx context.Context, dir string) error {
 	files, err := exportedFiles(dir)
 	if err != nil {

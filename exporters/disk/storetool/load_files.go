@@ -12,11 +12,11 @@ import (
 )
 
 // maxLoadedRequest is the maximum size of one request in an exported file, so that damaged files
-// take little memory. Exports have about 1 MiB, or one larger span. A receiver answers 413 to what
-// exceeds its max_request_body_size, and the load stops.
+// take little memory. Exports have requests of about 1 MiB, or one larger span. A receiver responds
+// with 413 to a request above its max_request_body_size, and the load stops.
 const maxLoadedRequest = 64 << 20
 
-// maxRound is the maximum size of the requests that are sent together, unless one of them is
+// maxRound is the maximum total size of the requests that are sent together, unless a single one is
 // larger.
 const maxRound = 64 << 20
 
@@ -63,14 +63,14 @@ func (r *requestReader) next(n int) (list [][]byte, err error) {
 const journalName = "loaded.txt"
 
 // journal records how much of each file was acknowledged, so that an interrupted load continues
-// there. Each line is an offset and a file name; the last line of a file counts. The first line
+// there. Each line is an offset and a file name; the last line of each file applies. The first line
 // names the receiver.
 type journal struct {
 	file *os.File
 	sent map[string]int64
 }
 
-// openJournal reads the journal of an earlier load to the same receiver, or begins one.
+// openJournal reads the journal of an earlier load to the same receiver, or starts a new one.
 func openJournal(path, receiver string) (*journal, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	requestTimeout = 2 * time.Minute
 	firstWait      = time.Second
 	lastWait       = 30 * time.Second
-	maxAnswer      = 64 << 10 // bytes of an answer that are read
+	maxAnswer      = 64 << 10 // maximum bytes of a response to read
 )
 
 // round sends requests at the same time, and returns when all are acknowledged or one cannot be.
@@ -72,13 +72,13 @@ func (l *loader) logRetry(err error) {
 	fmt.Fprintf(l.log, "load: %v; will retry\n", err)
 }
 
-// rejectedError is an answer that another attempt would not change.
+// rejectedError is a response that a retry would not change.
 type rejectedError struct{ text string }
 
 func (e *rejectedError) Error() string { return e.text }
 
-// post sends a request once and follows no redirects. after is the time that the receiver wants to
-// pass before the next attempt. Errors other than rejectedError are temporary.
+// post sends a request once and follows no redirects. after is the delay that the receiver requests
+// before a retry. Errors other than rejectedError are temporary.
 func (l *loader) post(ctx context.Context, tenant string, body []byte) (after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -41,10 +41,10 @@ func (r *replayed) release() {
 // maxReplays is the maximum number of attempts to read a log that seems damaged.
 const maxReplays = 3
 
-// replay reads a log as recovery does, without changing it. Damage is not an error; the result
-// tells about it. The rows stay in memory if keepRows is set. A log also seems damaged if the
-// server wrote records to a part of the file that was read before, and further records to the next
-// part. So such a log is read again.
+// replay reads a log as recovery does, without changing it. Damage is not an error but part of the
+// result. The rows stay in memory if keepRows is set. A log also seems damaged if the server
+// meanwhile wrote records to a part of the file that was already read, and further records to the
+// next part. So such a log is reread.
 func (s *snapshot) replay(l logFiles, keepRows bool) (*replayed, error) {
 	for attempt := 1; ; attempt++ {
 		r, err := s.replayOnce(l)
@@ -92,8 +92,8 @@ func openLogs(fsys vfs.FS, folder string) (*wal.Dir, error) {
 	return wal.OpenDir(fsys, folder, wal.Options{Spares: math.MaxInt, Step: 1})
 }
 
-// unchanged fails with errChanged if a log is gone or its files were reused for another one. What
-// was read from it is then unusable.
+// unchanged fails with errChanged if a log is gone or its files were reused for another one. Data
+// that was read from it is then unusable.
 func (s *snapshot) unchanged(l logFiles) error {
 	logs, _, err := s.listLogs()
 	if err != nil {

@@ -30,8 +30,8 @@ type otlpEncoder struct {
 	batch  []byte
 }
 
-// origin identifies a group by its pointers: the tables of a source hold each resource and scope
-// once.
+// origin identifies a group by pointers, because the tables of a source hold each resource and
+// scope once.
 type origin struct {
 	resource *otlpdata.Resource
 	scope    *otlpdata.Scope

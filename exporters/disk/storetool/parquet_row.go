@@ -94,7 +94,7 @@ func (p *parquetRow) attributes(list []otlpdata.KeyValue) {
 	p.endColumn(len(list))
 }
 
-// endColumn ends a column, with a null if it got no values.
+// endColumn ends a column, with a null if it has no values.
 func (p *parquetRow) endColumn(values int) {
 	if values == 0 {
 		p.put(parquet.NullValue(), 0, 0)
@@ -204,7 +204,8 @@ func bytesOf(text string) parquet.Value {
 	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
-// clamp limits v to the range of a signed integer. Times after it, in the year 2262, are invalid.
+// clamp limits v to the range of a signed integer, which ends in the year 2262. Later times are
+// invalid.
 func clamp(v uint64) int64 { return int64(min(v, math.MaxInt64)) }
 
 func statusName(code int32) string {

@@ -6,9 +6,9 @@ import (
 
 // parquetSpan defines the schema of an exported Parquet file. parquetRow writes the rows.
 //
-// Invalid UTF-8 is replaced by U+FFFD. Attribute values are text in the form in which searches
-// compare them: numbers in decimal, `true`, bytes in base64, arrays and maps as JSON. If a key
-// repeats, the first value is exported, as in searches.
+// Invalid UTF-8 is replaced by U+FFFD. Attribute values are text in the form that searches compare:
+// numbers in decimal, `true`, bytes in base64, arrays and maps as JSON. If a key repeats, the first
+// value is exported, as in searches.
 type parquetSpan struct {
 	TraceID      string  `parquet:"trace_id,dict"` // 32 lower-case hex digits
 	SpanID       string  `parquet:"span_id"`       // 16

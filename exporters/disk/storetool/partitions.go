@@ -14,8 +14,8 @@ import (
 
 // Limits of an export.
 const (
-	// maxOpenFiles is the maximum number of partitions that are open at once. To open another one,
-	// the least recently used one is closed; if more spans arrive for it, it gets another file.
+	// maxOpenFiles is the maximum number of open partitions. To open another one, the least
+	// recently used one is closed; if more spans follow for it, it gets another file.
 	maxOpenFiles = 4
 	// maxFileSpans is the maximum number of spans in a file.
 	maxFileSpans = 4_000_000

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Repair is the result of `repair`: what it did, or with --dry-run would do.
+// Repair is the result of `repair`: what it did or, with --dry-run, would do.
 type Repair struct {
 	Store  string       `json:"store"`
 	DryRun bool         `json:"dry_run"`
@@ -166,8 +166,8 @@ func (r *repairer) repairList() error {
 	return r.dir.SaveList()
 }
 
-// repairDeletions restores damaged files of deletions from their copies, and sets aside those of
-// which no copy is sound.
+// repairDeletions restores damaged files of deletions from their copies, and sets aside files
+// without a sound copy.
 func (r *repairer) repairDeletions() error {
 	damaged := r.snapshot.damagedDeletions
 	if !r.dry && len(damaged) > 0 {

@@ -21,9 +21,9 @@ const (
 	leftActiveLog = "left in the quarantine: the store has a log with the same name"
 )
 
-// repairLogs writes the readable spans of logs in the quarantine to segments. At the start, the
-// server does so before it moves a log there. But its segment may be lost, or the log may have
-// become readable again.
+// repairLogs writes the readable spans of logs in the quarantine to segments. The server does so at
+// the start before it moves a log there, but the segment may have been lost since, or the log may
+// have become readable.
 func (r *repairer) repairLogs(ctx context.Context) error {
 	logs, _, err := listLogs(r.fs, r.dir.QuarantineDir())
 	if err != nil || len(logs) == 0 {

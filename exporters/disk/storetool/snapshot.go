@@ -43,7 +43,7 @@ func locate(fsys vfs.FS, name string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		if unusable != nil { // such as a store of a newer program
+		if unusable != nil { // for example a store of a newer version
 			return "", unusable
 		}
 		return "", fmt.Errorf("%s is not a span store: file FORMAT not found in it or its subfolders; name the folder of a store", name)
@@ -175,7 +175,7 @@ func (s *snapshot) open(keepRows bool) error {
 	return s.findMissingSegments()
 }
 
-// findMissingSegments lists the segments that are gone although no segment has their spans.
+// findMissingSegments lists segments that are gone although no other segment has their spans.
 func (s *snapshot) findMissingSegments() error {
 	missing, err := s.dir.Missing()
 	if err != nil && !errors.Is(err, directory.ErrListDamaged) {
@@ -194,7 +194,7 @@ func (s *snapshot) findMissingSegments() error {
 	return nil
 }
 
-// findMissing lists the logs that are gone although no segment has their spans.
+// findMissing lists logs that are gone although no segment has their spans.
 func (s *snapshot) findMissing() error {
 	if _, err := s.fs.ReadDir(s.dir.Log()); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -269,7 +269,7 @@ func (s *snapshot) sources() []source.Source {
 }
 
 // filtered hides the deleted spans of a source. firstEpoch is its first log epoch; deletions up to
-// number applied were carried out when it was written.
+// number applied were already applied when it was written.
 func (s *snapshot) filtered(src source.Source, firstEpoch, applied uint64) source.Source {
 	var rules []*tombstone.Rule
 	for _, r := range s.deletions {
@@ -283,12 +283,12 @@ func (s *snapshot) filtered(src source.Source, firstEpoch, applied uint64) sourc
 	return tombstone.NewFilter(src, rules, nil)
 }
 
-// deletionDir is the folder of the tombstones, and the folder in the quarantine of those that only
-// quarantined segments need.
+// deletionDir is the folder of the tombstones. The quarantine has a folder of the same name for
+// tombstones that only quarantined segments need.
 const deletionDir = "deletions"
 
-// loadDeletions reads the tombstones. Call it before listing segments: the server removes a
-// tombstone when no segment needs it anymore.
+// loadDeletions reads the tombstones. Call it before listing segments, because the server removes a
+// tombstone when no segment needs it any more.
 func (s *snapshot) loadDeletions() error {
 	for _, folder := range []string{s.path, s.dir.QuarantineDir()} {
 		tombstones, damaged, err := tombstone.Dir{FS: s.fs, Path: path.Join(folder, deletionDir)}.LoadReadOnly()

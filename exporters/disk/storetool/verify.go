@@ -53,7 +53,7 @@ func (s *snapshot) bytes() int64 {
 	return n
 }
 
-// verify reads and checks everything. It fails only if ctx is done; damage is in the result.
+// verify reads and checks everything. It fails only if ctx ends; damage is in the result.
 func verify(ctx context.Context, s *snapshot, read *atomic.Int64, progressTo io.Writer) (*Verification, error) {
 	v := &Verification{Store: s.path, Damage: []Damage{}}
 	v.unopened(s)
@@ -98,8 +98,8 @@ func (v *Verification) unopened(s *snapshot) {
 	}
 }
 
-// restorable records the damage that costs nothing: to the version of the store, and to files of
-// deletions of which there is a sound copy.
+// restorable records damage without loss: to the version of the store, and to files of deletions
+// that have a sound copy.
 func (v *Verification) restorable(s *snapshot) {
 	if d := s.dir.FormatDamage(); d != nil {
 		v.note(fmt.Errorf("%w; the server or repair writes it again", d.Err), d.File, "version")

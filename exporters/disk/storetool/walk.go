@@ -47,8 +47,8 @@ type record struct {
 }
 
 // walker reads all spans of a store window by window, and in each window source by source, in the
-// order of each source. Segments are ordered by the start of traces. Of duplicates it emits only
-// the first.
+// order of each source. Segments are ordered by the start of traces. It emits only the first of
+// several duplicates.
 type walker struct {
 	selection selection
 	sources   []source.Source
@@ -83,8 +83,8 @@ type input struct {
 	damaged map[int]bool // blocks whose damage was recorded
 }
 
-// walk calls emit for each span. It fails if ctx is done or emit fails. Unreadable spans are
-// skipped and recorded as damage.
+// walk calls emit for each span. It fails if ctx ends or emit fails. Unreadable spans are skipped
+// and recorded as damage.
 func (w *walker) walk(ctx context.Context) error {
 	w.open()
 	windows, err := w.windows(ctx)
@@ -169,7 +169,7 @@ func (w *walker) selectShapes(tables *rows.Tables) {
 	}
 }
 
-// recordDamage records err if it means damage, and returns it otherwise.
+// recordDamage records err if it is damage, and returns it otherwise.
 func (w *walker) recordDamage(ctx context.Context, src source.Source, spans int, err error) error {
 	d := (*source.DamageError)(nil)
 	if err == nil || ctx.Err() != nil {
@@ -191,14 +191,15 @@ func (w *walker) note(src source.Source, spans int, err error) {
 	w.lost += n.Spans
 }
 
-// selects reports whether a block may have selected spans, by its shapes.
+// selects reports whether a block may have selected spans, according to its shapes.
 func (w *walker) selects(src source.Source, number int) bool {
 	var known bool
 	w.shapes, known = src.BlockShapes(w.shapes[:0], number)
 	return !known || slices.ContainsFunc(w.shapes, func(s source.BlockShape) bool { return w.selected[s.Shape] })
 }
 
-// block emits the spans of a block. done holds the traces of an unordered source that were emitted.
+// block emits the spans of a block. done holds the traces of an unordered source that were already
+// emitted.
 func (w *walker) block(ctx context.Context, in *input, number int, tables *rows.Tables, done map[traceKey]struct{}) error {
 	b, err := in.Open(ctx, number)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 
 const (
 	// maxKnownSpans is the approximate maximum number of spans that an export compares with each
-	// other at a time, to find duplicates. Each takes about 50 bytes. More spans are exported in
-	// several windows. Only spans with the same start time are always in one window.
+	// other to find duplicates. Each takes about 50 bytes. More spans are exported in several
+	// windows; spans with the same start time are always in one window.
 	maxKnownSpans = 1 << 20
-	// markSpans is the number of spans of a block per mark.
+	// markSpans is the number of spans per mark.
 	markSpans = 1024
 )
 
@@ -23,14 +23,14 @@ type window struct{ from, to uint64 }
 
 func (w window) includes(start uint64) bool { return start >= w.from && start <= w.to }
 
-// mark stands for some spans that start at a time or soon after it.
+// mark stands for a number of spans that start at a time or soon after it.
 type mark struct {
 	start uint64
 	spans int
 }
 
-// findShared sets which blocks may have duplicates: those that overlap another source, as
-// duplicates have the same start time, and all of unordered sources.
+// findShared determines which blocks may have duplicates: blocks that overlap another source in
+// time, and all blocks of unordered sources.
 func findShared(inputs []*input) {
 	var begins, ends []uint64
 	for _, in := range inputs {

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Aggregator counts spans. Safe for concurrent use.
+// Aggregator counts spans. It is safe for concurrent use.
 type Aggregator struct {
 	store    *scan.Store
 	partRows int // minPartRows, or less in tests
@@ -32,12 +32,12 @@ func New(s *scan.Store) *Aggregator { return &Aggregator{s, minPartRows} }
 //     rows, together with the facets.
 //   - Facets come from rows. Values are counted by their codes in rows (the numbers of
 //     words, for example), which become texts at the end of each source.
-//   - Groups by service, name and kind come from statistics, too, if nothing else is requested.
+//   - Groups by service, name and kind also come from statistics if nothing else is requested.
 //     Otherwise they come from rows, in the same way as facets.
 //   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits
-// the number of rows in opened blocks, not of rows that may match.
+// the number of rows in opened blocks, not the number of rows that may match.
 func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if err := errors.Join(want.Check(q), ctx.Err()); err != nil {
 		return tracestore.Aggregate{}, err
@@ -90,8 +90,8 @@ type aggregation struct {
 	planMemory   int64        // bytes reserved for plans
 	targets      targets
 	heatmapDone  bool          // heatFromSeries has made the heatmap
-	spent        int           // the part of the budget that was used for it
-	matchWindows []scan.Window // by source, after heatFromSeries: where it may have matching spans
+	spent        int           // the part of the budget that it used
+	matchWindows []scan.Window // by source, after heatFromSeries: windows that may have matching spans
 	scanned      int
 	rowsRead     int // number of rows in blocks that were read
 	partRows     int // see scanParts
@@ -191,7 +191,7 @@ func newSelection(tenant string, s *tracestore.Selection) *selection {
 	return c
 }
 
-// chargeMemory makes the counters reserve their memory from the session.
+// chargeMemory makes the counters charge their memory to the session.
 func (a *aggregation) chargeMemory() {
 	if f := a.targets.facets; f != nil {
 		f.memory = a.session.Memory
@@ -250,7 +250,7 @@ func (a *aggregation) scanRest(ctx context.Context, f *blockSample, to targets) 
 	return err
 }
 
-// stopped says why not all spans were examined. Totals without a share have counted nothing.
+// stopped records why some spans were not examined. Totals without a share have counted nothing.
 func (a *aggregation) stopped(kind tracestore.ReasonKind, text string) {
 	a.reasons = tracestore.Because(kind, text)
 	for _, t := range a.targets.totals() {
@@ -260,8 +260,8 @@ func (a *aggregation) stopped(kind tracestore.ReasonKind, text string) {
 	}
 }
 
-// shareWithout returns the share of the spans in the window that was examined, if a number of rows
-// was not examined. It is above 0, because counts are divided by it.
+// shareWithout returns the examined share of the spans in the window, given the number of rows that
+// were not examined. It is above 0, because counts are divided by it.
 func (a *aggregation) shareWithout(rows int) float64 {
 	const least = 0.5 // of a row
 	f, err := a.blocksIn(a.wholeWindow())
@@ -326,8 +326,8 @@ func (a *aggregation) wholeWindow() []scan.Window {
 	return w
 }
 
-// maxPlans is the maximum number of plans that are kept in case their source is read again. Each
-// keeps the vocabulary of its source in memory.
+// maxPlans is the maximum number of plans that are kept in case their source is reread. Each keeps
+// the vocabulary of its source in memory.
 const maxPlans = 16
 
 // plan returns the plan for a source, or nil if its vocabulary is damaged.

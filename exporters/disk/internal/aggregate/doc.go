@@ -18,7 +18,7 @@
 //
 // If the blocks have more rows than the budget allows, Aggregate reads a sample: every n-th block,
 // so that the counts are in proportion. Values of fields are counted by their codes and become
-// texts once per source. What the rows of a shape (similar spans) or of a resource have in common
-// is counted once for all of them. If all rows of a block match, its cells are counted column by
-// column.
+// texts once per source. Values that the rows of a shape (similar spans) or of a resource have in
+// common are counted once for all of them. If all rows of a block match, its cells are counted
+// column by column.
 package aggregate

@@ -39,8 +39,8 @@ func (s *rowScan) findDuplicates(ctx context.Context, blocks []sampledBlock) (*d
 	return t, nil
 }
 
-// sieve adds the keys of rows in a block that the filter v has seen before. It examines only one of
-// shares parts of all rows: the part with number share.
+// sieve adds the keys of rows in a block that the filter v has already seen. It divides the rows
+// into a number of shares and examines only the given share.
 func (s *rowScan) sieve(b source.Block, v *rows.DuplicateFilter, share, shares uint64, of map[scan.SpanKey]struct{}) error {
 	shapes, err := b.Shapes()
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *rowScan) sieve(b source.Block, v *rows.DuplicateFilter, share, shares u
 	return nil
 }
 
-// dropRepeated removes the rows from set of which a duplicate was already counted.
+// dropRepeated removes rows from set that are duplicates of counted rows.
 func (t *duplicates) dropRepeated(f *scan.Filter, set []int32) ([]int32, error) {
 	kept := set[:0]
 	var h rows.Head

@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// exemplarBlocks is the number of blocks in which exemplars are searched, not counting blocks
+// exemplarBlocks is the number of blocks that are searched for exemplars, not counting blocks
 // without matches. Decoding ids costs as much as decoding times and shapes together.
 const exemplarBlocks = 24
 
@@ -86,8 +86,8 @@ func (a *aggregation) pickWithoutScan(ctx context.Context) error {
 	return nil
 }
 
-// scattered returns the numbers below n in an order in which every prefix is spread over all of
-// them.
+// scattered returns the numbers below n in an order in which every prefix is spread over the whole
+// range.
 func scattered(n int) []int {
 	const golden = 0.6180339887498949
 	step := max(1, int(float64(n)*golden))

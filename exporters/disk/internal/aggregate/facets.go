@@ -20,7 +20,7 @@ func newFacetTotal(q tracestore.FacetQuery) *facetTotal {
 // facetNeeds says which parts of a span the facets need.
 type facetNeeds struct {
 	resources bool // attributes of resources
-	whole     bool // fields that are found in whole spans only
+	whole     bool // fields that need whole spans
 }
 
 func newFacetNeeds(fields []tracestore.Field) facetNeeds {
@@ -39,7 +39,7 @@ func newFacetNeeds(fields []tracestore.Field) facetNeeds {
 	return f
 }
 
-// counts is a number of spans, and the number of selected ones among them.
+// counts holds a number of spans, and how many of them are selected.
 type counts struct{ all, selected uint64 }
 
 func (t *counts) add(o counts) {
@@ -59,7 +59,7 @@ type facetSource struct {
 	byColumn  bool // all cells of the open block were counted
 }
 
-// facetShape is what is counted for the spans of a shape.
+// facetShape says what to count for the spans of a shape.
 type facetShape struct {
 	whole  bool // spans must be assembled
 	spans  counts
@@ -114,8 +114,8 @@ func (f *facetSource) rows(x *scan.Filter, shape uint32, set, selected []int32) 
 	return nil
 }
 
-// vectors counts the cells of rows of a shape, column by column. If set is nil, it counts only
-// which of the cells that were counted before are selected.
+// vectors counts the cells of rows of a shape, column by column. If set is nil, the cells were
+// already counted, and it counts only which of them are selected.
 func (f *facetSource) vectors(v source.Vectors, shape uint32, cells []facetCell, set, selected []int32) error {
 	if len(set)+len(selected) == 0 {
 		return nil
@@ -152,8 +152,8 @@ func (f *facetSource) vectors(v source.Vectors, shape uint32, cells []facetCell,
 	return nil
 }
 
-// countColumns counts the cells of all rows of a block, column by column, if no shape among the
-// given ones has spans that must be assembled. Then rows counts only the rest.
+// countColumns counts the cells of all rows of a block, column by column, unless one of the shapes
+// has spans that must be assembled. After it, rows counts only the rest.
 func (f *facetSource) countColumns(b source.Block, shapes []shapeRows) error {
 	v, ok := b.(source.Vectors)
 	if !ok || slices.ContainsFunc(shapes, func(s shapeRows) bool { return f.shape(s.shape).whole }) {
@@ -276,7 +276,7 @@ func (f *facetSource) finish() {
 	}
 }
 
-// finishShape adds what all spans of a shape have in common.
+// finishShape adds the values that all spans of a shape have in common.
 func (f *facetSource) finishShape(id uint32, n counts) {
 	shape := &f.plan.Tables.Shapes[id]
 	f.finishProperties(shape, n)

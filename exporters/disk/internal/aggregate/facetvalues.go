@@ -24,7 +24,7 @@ type facetColumn struct {
 	numbers *numbers
 }
 
-// skip counts the cells of spans as other values if they need not be read.
+// skip counts the cells of spans as other values if their values are not needed.
 func (c *facetColumn) skip(spans int) bool {
 	if c.coded || !c.field.ids {
 		return false
@@ -95,7 +95,7 @@ func (f *facetSource) value(column uint32, cell rows.Cell, n counts) {
 	}
 }
 
-// selectedValue counts that a span is selected. value has counted the cell.
+// selectedValue counts a span, whose cell value has already counted, as selected.
 func (f *facetSource) selectedValue(column uint32, cell rows.Cell) {
 	c := &f.columns[column]
 	if c.numbers != nil {
@@ -163,16 +163,16 @@ func (t *facetTotal) field(of tracestore.Field) *facetField {
 	return f
 }
 
-// A field has ids if of idMisses values that were not counted one by one, and those between them,
-// at most 1/idHits was counted.
+// A field holds ids if at most 1/idHits of its values were counted individually while idMisses
+// others were not.
 const (
 	idMisses = 4096
 	idHits   = 100
 )
 
-// note records whether a value was counted one by one, which ends for most values at
-// storequery.MaxFacetDistinct. If almost no value is one of those that are counted, as with ids,
-// ids is set: then the values need not be read.
+// note records whether a value was counted individually, which new values no longer are after
+// storequery.MaxFacetDistinct. If almost no value is, as with ids, it sets ids, and further values
+// need not be read.
 func (f *facetField) note(counted bool) {
 	if counted {
 		f.hits++
@@ -187,7 +187,7 @@ func (f *facetField) note(counted bool) {
 	}
 }
 
-// Limits on the numbers that are counted before they are counted as texts. Memory is reserved for
+// Limits on the numbers that are counted before they become texts. Memory is reserved for
 // numberStep numbers at a time.
 const (
 	maxNumbers   = 1 << 16

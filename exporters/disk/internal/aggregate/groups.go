@@ -16,8 +16,8 @@ type groupTotal struct {
 	by      []tracestore.Field
 }
 
-// groupSource counts the spans of one source in groups. Values get numbers, which are looked up by
-// word, number or resource, and become texts at the end.
+// groupSource counts the spans of one source in groups. Each value gets a value number, which is
+// looked up by word, number or resource. Value numbers become texts at the end.
 type groupSource struct {
 	to        *groupTotal
 	plan      *scan.Plan
@@ -35,8 +35,8 @@ type groupSource struct {
 // valueNumber is 1 + the index of a value in groupSource.values, or 0 for none, or severalValues.
 type valueNumber uint32
 
-// severalValues is the number of a resource or row that may have several values: its spans are
-// counted whole.
+// severalValues is the number of a resource or row that may have several values: its spans must be
+// assembled.
 const severalValues = ^valueNumber(0)
 
 // groupTally counts the spans of a group.
@@ -45,14 +45,14 @@ type groupTally struct {
 	spans tracestore.Group // without values
 }
 
-// groupShape is where the spans of a shape have the values of the fields.
+// groupShape says where the spans of a shape have the values of the fields.
 type groupShape struct {
 	whole   bool // spans must be assembled
-	encoded bool // so must those with a value in an encoded cell
+	encoded bool // spans with a value in an encoded cell must be assembled too
 	fields  [tracestore.MaxGroupFields]groupField
 }
 
-// groupField is where the spans of a shape have the value of one field.
+// groupField says where the spans of a shape have the value of one field.
 type groupField struct {
 	constant valueNumber // if it is neither in a cell nor in the resource
 	varies   bool        // it is in a cell
@@ -61,14 +61,14 @@ type groupField struct {
 	encoded  []int // cells that may have further values, by index in Shape.Columns
 }
 
-// groupColumn has the numbers of the values of a column.
+// groupColumn holds the value numbers of a column.
 type groupColumn struct {
 	words   []valueNumber          // by word
 	numbers map[uint64]valueNumber // of cells without a word
 }
 
-// maxGroupsKept is the approximate size in bytes of what a groupSource keeps before it adds the
-// counts to the totals, and begins anew.
+// maxGroupsKept is the approximate size in bytes at which a groupSource adds its counts to the
+// totals and starts over.
 const maxGroupsKept = 4 << 20
 
 func newGroupSource(to *groupTotal, p *scan.Plan) *groupSource {
@@ -145,7 +145,7 @@ func (g *groupSource) wholeRows(x *scan.Filter, set []int32) error {
 	return nil
 }
 
-// key returns the numbers of the values of a row, or severalValues if the span must be assembled.
+// key returns the value numbers of a row, or severalValues if the span must be assembled.
 func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [tracestore.MaxGroupFields]valueNumber, _ error) {
 	if s.encoded {
 		for i, by := range g.to.by {
@@ -181,8 +181,8 @@ func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [traces
 	return key, nil
 }
 
-// Approximate sizes in bytes: of a group with the first buckets of its histogram, of one of these
-// buckets, of a part of the window, and of a value in addition to its text.
+// Approximate sizes in bytes of a group with the first buckets of its histogram, of a bucket, of a
+// part of the window, and of a value in addition to its text.
 const (
 	tallySize  = 200
 	bucketSize = 16

@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// canGroupSeries reports whether series may have what the groups need: nothing else is counted, and
-// series have all fields of the groups and of the conditions.
+// canGroupSeries reports whether series may suffice for the groups: nothing else is requested, and
+// series have all fields of the groups and conditions.
 func (a *aggregation) canGroupSeries() bool {
 	t := &a.targets
 	if t.groups == nil || t.heat != nil || t.facets != nil || t.picks != nil || a.want.Groups.Parts > 0 || !answeredBySeries(a.query.Where) {
@@ -27,7 +27,7 @@ func (a *aggregation) canGroupSeries() bool {
 }
 
 // groupSeries counts the groups from statistics for whole minutes, and from rows for the rest. It
-// returns false and counts nothing if statistics lack what is needed, or if the rest has more rows
+// returns false and counts nothing if the statistics do not suffice, or if the rest has more rows
 // than the budget.
 func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 	rest := make([]scan.Window, len(a.session.Sources))
@@ -67,7 +67,7 @@ type seriesTallies struct {
 	kept   int                       // bytes reserved in memory
 	short  bool                      // there is not enough memory
 	byName bool                      // names are distinguished
-	others bool                      // there are spans whose name is needed and not known
+	others bool                      // there are spans whose name is needed but unknown
 }
 
 func (t *seriesTallies) add(i int, s *stats.Series, _ uint64, durations *tracestore.Histogram) {
@@ -111,7 +111,7 @@ func (t *seriesTallies) release() {
 	_ = t.memory.Grow(-int64(t.kept)) // cannot fail
 }
 
-// valuesOf returns the values of the fields of the spans of a series.
+// valuesOf returns the field values of a series' spans.
 func (t *seriesTallies) valuesOf(s *stats.Series) (values storequery.GroupKey) {
 	span := tracestore.Span{Resource: &otlpdata.Resource{Service: s.Service}, Scope: &otlpdata.Scope{},
 		Span: &otlpdata.Span{Name: s.Operation, Kind: otlpdata.KindOf(s.Kind)}}

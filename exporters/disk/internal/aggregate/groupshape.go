@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// shape returns where the spans of a shape have their values.
+// shape returns the groupShape of a shape.
 func (g *groupSource) shape(id uint32) *groupShape {
 	if s := g.shapes[id]; s != nil {
 		return s
@@ -27,7 +27,7 @@ func (g *groupSource) shape(id uint32) *groupShape {
 }
 
 // field returns where the spans of a shape have the value of a field. ok is false if they may have
-// several, or one that is found in whole spans only.
+// several values, or if the value is found only in whole spans.
 func (g *groupSource) field(id uint32, number int, f tracestore.Field) (out groupField, ok bool) {
 	shape, at := &g.plan.Tables.Shapes[id], scan.BindingOf(f.Place)
 	switch {
@@ -87,7 +87,7 @@ func (g *groupSource) attribute(id uint32, f tracestore.Field) (out groupField, 
 	return out, true
 }
 
-// loadResources looks up an attribute in all resources, and reports whether one has it.
+// loadResources looks up an attribute in all resources, and reports whether any of them has it.
 func (g *groupSource) loadResources(number int, key string) (some bool) {
 	list := &g.resources[number]
 	if *list == nil {
@@ -96,12 +96,12 @@ func (g *groupSource) loadResources(number int, key string) (some bool) {
 		for i := range *list {
 			(*list)[i] = g.resource(i, key)
 		}
-		g.kept = kept // groupMemory includes them; beginning anew would not free them
+		g.kept = kept // groupMemory includes them; starting over would not free them
 	}
 	return slices.ContainsFunc(*list, func(n valueNumber) bool { return n > 0 })
 }
 
-// resource returns the number of the value that a resource has.
+// resource returns the value number of a resource.
 func (g *groupSource) resource(id int, key string) (n valueNumber) {
 	for _, kv := range g.plan.Tables.Resources[id].Attributes {
 		if kv.Key != key {

@@ -8,15 +8,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// canUseSeries reports whether series may have what the heatmap needs: its columns are whole
-// minutes and the query has no condition on fields that series lack.
+// canUseSeries reports whether series may suffice for the heatmap: its columns are whole minutes
+// and the query has no condition on fields that series lack.
 func (a *aggregation) canUseSeries() bool {
 	return uint64(a.want.Heatmap.Step)%scan.Minute == 0 && answeredBySeries(a.query.Where)
 }
 
 // heatFromSeries makes the heatmap from statistics for whole minutes, and from rows for the rest.
-// It leaves heatmapDone false and counts nothing if statistics lack what is needed, or if the rest
-// has more rows than the budget (with facets or groups: than half of the budget).
+// It leaves heatmapDone false and counts nothing if the statistics do not suffice, or if the rest
+// has more rows than the budget (than half of it with facets or groups).
 func (a *aggregation) heatFromSeries(ctx context.Context) error {
 	rest := make([]scan.Window, len(a.session.Sources))
 	a.matchWindows = make([]scan.Window, len(a.session.Sources))
@@ -60,8 +60,8 @@ func (a *aggregation) heatPoint(_ int, series *stats.Series, minute uint64, dura
 		if series.Error {
 			errors = n
 		}
-		// The first minute can begin before the window, but all counted spans start inside it:
-		// clamp to the start of the window.
+		// The first minute can begin before the window, but all counted spans start within the
+		// window, so clamp to its start.
 		a.targets.heat.counter.AddSpans(max(minute*scan.Minute, a.window.From), tracestore.HeatBucket(first+i), n, errors)
 		a.targets.heat.total.add(int(n), series.Error)
 	}

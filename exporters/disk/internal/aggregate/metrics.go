@@ -18,7 +18,7 @@ import (
 //	         from                                           to
 //
 // Each source counts its spans without their duplicates, with their adjusted counts. A span that is
-// in several sources, because it was sent again after a flush, is counted in each.
+// in several sources, because it was resent after a flush, is counted in each.
 func (c *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	counter := storequery.NewMetricsCounter(q)
 	from, to, ok := q.Window()
@@ -50,8 +50,8 @@ func (c *Aggregator) Baselines(ctx context.Context, tenant string, q tracestore.
 	return a, nil
 }
 
-// countCalls passes the calls within a window to counter. It returns what damage prevents it from
-// counting.
+// countCalls passes the calls within a window to counter. It returns the damage that prevents a
+// complete count.
 func (c *Aggregator) countCalls(
 	ctx context.Context, tenant string, w scan.Range, byOperation bool, counter storequery.DurationCounter,
 ) (damage tracestore.Reasons, _ error) {
@@ -108,9 +108,9 @@ func (m *metricsQuery) source(ctx context.Context, src int) error {
 	return nil
 }
 
-// addStatistics adds the whole minutes of a segment. known is false if its statistics are damaged,
-// which loses no spans, or incomplete. adjusted says whether the rows may have adjusted counts
-// other than 1. It is false if no span has a sampling threshold.
+// addStatistics adds the whole minutes of a segment. known is false if its statistics are
+// incomplete, or damaged, which loses no spans. adjusted is false if no span has a sampling
+// threshold, so that all adjusted counts are 1.
 func (m *metricsQuery) addStatistics(s source.Statistics, d scan.Split) (known, adjusted bool, _ error) {
 	series, err := s.Series()
 	if damage := (*source.DamageError)(nil); errors.As(err, &damage) {
@@ -136,7 +136,7 @@ func (m *metricsQuery) addTally(c *stats.Collector, d scan.Split) {
 	}
 }
 
-// wanted returns which series are asked for, among them series of adjusted counts.
+// wanted returns which series the query selects, including series of adjusted counts.
 func (m *metricsQuery) wanted(series []stats.Series) (wanted []bool, some bool) {
 	wanted = make([]bool, len(series))
 	for i := range series {
@@ -147,10 +147,10 @@ func (m *metricsQuery) wanted(series []stats.Series) (wanted []bool, some bool) 
 	return wanted, some
 }
 
-// adder returns a function that adds points of series to the answer.
+// adder returns a function that adds points of series to the result.
 func (m *metricsQuery) adder(series []stats.Series) func(i int, minutes uint64, durations *tracestore.Histogram) {
 	const full = -1
-	numbers := make([]int, len(series)) // 1 + number of the series in the answer; 0: not known
+	numbers := make([]int, len(series)) // 1 + number of the series in the result; 0: unknown
 	return func(i int, minutes uint64, durations *tracestore.Histogram) {
 		s := &series[i]
 		if numbers[i] == 0 {

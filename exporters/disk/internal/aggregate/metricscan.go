@@ -47,7 +47,7 @@ type metricsScan struct {
 	content    scan.ContentReader
 }
 
-// metricsShape is what counting needs to know about a shape (what similar spans have in common).
+// metricsShape holds the properties of a shape (similar spans) that counting needs.
 type metricsShape struct {
 	use    shapeUse
 	series int // if use is inSeries
@@ -60,7 +60,7 @@ type shapeUse uint8
 
 const (
 	notSeen  shapeUse = iota
-	skipped           // not asked for, or the answer is full
+	skipped           // not requested, or the result is full
 	inSeries          // all in one series
 	byName            // in series by the names in rows
 )
@@ -130,7 +130,7 @@ func columns(b source.Block) (shapes []uint32, starts, ends []uint64, err error)
 	return shapes, starts, ends, err
 }
 
-// shape returns what counting needs to know about a shape, or nil if its definition is lost.
+// shape returns the properties of a shape, or nil if its definition is lost.
 func (s *metricsScan) shape(id uint32) *metricsShape {
 	if int(id) >= len(s.shapes) {
 		return nil

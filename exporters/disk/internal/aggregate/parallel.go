@@ -10,14 +10,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// minPartRows is the minimum number of rows of a part of a sample: reading fewer takes less time
-// than adding up what was counted.
+// minPartRows is the minimum number of rows in a part of a sample. Reading fewer rows takes less
+// time than adding up the counts of parts.
 const minPartRows = 1 << 16
 
-// scanParts is like scan, but counts parts of at least partRows rows at the same time.
+// scanParts is like scan, but counts parts of at least partRows rows concurrently.
 func (a *aggregation) scanParts(ctx context.Context, f *blockSample, to targets) error {
 	parts := f.split(min(a.session.Options.Decoders, countRows(f.blocks)/a.partRows), func(src int) bool {
-		return scan.IsDeduplicated(a.session.Sources[src]) // others have to be searched for duplicates as a whole
+		return scan.IsDeduplicated(a.session.Sources[src]) // others must be searched for duplicates as a whole
 	})
 	if len(parts) <= 1 {
 		return a.scan(ctx, f, to)
@@ -54,8 +54,8 @@ func (a *aggregation) scanParts(ctx context.Context, f *blockSample, to targets)
 	return cause(errs)
 }
 
-// cause returns the first error, or the first one that is more than the end of the time or of the
-// memory of a query, because the answer would hide it otherwise.
+// cause returns the first error that is more serious than a query running out of time or memory,
+// because the result would hide it otherwise, or else the first error.
 func cause(errs []error) error {
 	if len(errs) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func cause(errs []error) error {
 	return errs[max(i, 0)]
 }
 
-// divideMemory divides the limits of memory of the counters among a number of parts.
+// divideMemory divides the memory limits of the counters among a number of parts.
 func (a *aggregation) divideMemory(parts int) {
 	if a.targets.facets != nil {
 		a.targets.facets.counter.DivideMemory(parts)
@@ -76,8 +76,8 @@ func (a *aggregation) divideMemory(parts int) {
 	}
 }
 
-// split divides the blocks into at most n parts of about as many rows. Blocks of one source stay
-// together unless it is divisible.
+// split divides the blocks into at most n parts with about the same number of rows. Blocks of one
+// source stay together unless it is divisible.
 func (f *blockSample) split(n int, divisible func(src int) bool) (parts []*blockSample) {
 	rows, first, all := 0, 0, countRows(f.blocks)
 	for i := range f.blocks {
@@ -105,7 +105,7 @@ func (a *aggregation) fork(ctx context.Context, to targets) *aggregation {
 	return f
 }
 
-// merge adds what a fork has counted and releases its memory.
+// merge adds the counts of a fork and releases its memory.
 func (a *aggregation) merge(f *aggregation) {
 	defer f.session.Memory.Release()
 	a.scanned += f.scanned

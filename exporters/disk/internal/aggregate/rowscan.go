@@ -30,7 +30,8 @@ func (a *aggregation) scan(ctx context.Context, f *blockSample, to targets) erro
 	return nil
 }
 
-// scanSource counts the matching rows of the blocks from..end of a sample, which are of one source.
+// scanSource counts the matching rows of the blocks from..end of a sample, which belong to one
+// source.
 func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end int, to targets) error {
 	s, err := a.rowScan(f, f.blocks[from].src, to)
 	if err != nil || s == nil {
@@ -52,7 +53,7 @@ func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end 
 	return nil
 }
 
-// spreadBlock counts the rows of a block, and records how many spans each total has gained.
+// spreadBlock counts the rows of a block, and records by how many spans each total has grown.
 func (s *rowScan) spreadBlock(ctx context.Context, at int) error {
 	totals := s.to.totals()
 	before := make([]uint64, len(totals))
@@ -151,7 +152,7 @@ func groupMemory(p *scan.Plan) int64 {
 		int64(len(p.Tables.Resources))*ofResource
 }
 
-// finish adds what was counted by number to the facets and groups.
+// finish adds the counts by number to the facets and groups.
 func (s *rowScan) finish() {
 	if s.counts != nil {
 		s.counts.finish()

@@ -13,7 +13,7 @@ type blockSample struct {
 	windows      []scan.Window // by source
 	blocks       []sampledBlock
 	share        float64 // of the rows in all blocks with rows in the window
-	hintsChecked bool    // the hints of blocks (which texts they may hold) were checked as far as that pays
+	hintsChecked bool    // hints of blocks (which texts they may hold) were checked as far as that is worthwhile
 	ruledOut     spread  // blocks of the sample that hints ruled out
 	rowStep      int     // every n-th row is examined; 1 unless a single block has more rows than the budget
 }
@@ -26,19 +26,18 @@ type sampledBlock struct {
 
 // Limits on the choice of blocks if the budget does not suffice for all.
 const (
-	// maxProbes is the number of blocks whose hints are checked to find out how many blocks hints
+	// maxProbes is the number of blocks whose hints are checked to estimate how many blocks hints
 	// rule out.
 	maxProbes = 32
-	// maxHintShare is the maximum share of rows, in percent, that hints may leave so that checking
-	// all blocks pays.
+	// maxHintShare is the maximum share of rows, in percent, that hints may leave for checking all
+	// blocks to be worthwhile.
 	maxHintShare = 50
-	// tolerance is the part of the budget, 1/tolerance, by which it may be exceeded to avoid
-	// sampling.
+	// The budget may be exceeded by 1/tolerance to avoid sampling.
 	tolerance = 64
 )
 
-// sampleBlocks lists the blocks that may have rows in the windows. If these have more rows than the
-// budget has left, it leaves out blocks that hints rule out, and then takes every n-th block.
+// sampleBlocks lists the blocks that may have rows in the windows. If these have more rows than are
+// left in the budget, it leaves out blocks that hints rule out, and then takes every n-th block.
 func (a *aggregation) sampleBlocks(ctx context.Context, windows []scan.Window) (*blockSample, error) {
 	f, err := a.blocksIn(windows)
 	if err != nil {
@@ -75,8 +74,8 @@ func (a *aggregation) blocksIn(windows []scan.Window) (*blockSample, error) {
 	return f, nil
 }
 
-// excludeByHints leaves out blocks that hints rule out, unless these are few. If they are many, it
-// does not check all other blocks, but about as many as the budget suffices for.
+// excludeByHints leaves out blocks that hints rule out, unless there are only few. If there are
+// many, it does not check all blocks but about as many as the budget suffices for.
 func (a *aggregation) excludeByHints(ctx context.Context, f *blockSample, budget int) error {
 	probes := everyNth(f.blocks, (len(f.blocks)+maxProbes-1)/maxProbes)
 	possible, err := a.possibleBlocks(ctx, probes)

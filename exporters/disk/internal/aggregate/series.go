@@ -51,7 +51,7 @@ func (a *aggregation) seriesOf(ctx context.Context, src int, d scan.Split, add s
 }
 
 // seriesOfSegment adds the whole minutes of a segment. known is false if its statistics are
-// damaged, which loses no spans, or incomplete.
+// incomplete, or damaged, which loses no spans.
 func (a *aggregation) seriesOfSegment(s source.Statistics, d scan.Split, add seriesPoint) (known, exact bool, _ error) {
 	if !d.HasMinutes {
 		return true, true, nil

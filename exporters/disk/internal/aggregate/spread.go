@@ -14,7 +14,7 @@ type spread struct {
 	spansSpans float64
 }
 
-// add adds a block of which spans of the rows were counted.
+// add adds a block in which the given number of spans was counted, out of the given number of rows.
 func (s *spread) add(spans, rows int) {
 	c, r := float64(spans), float64(rows)
 	s.blocks++
@@ -41,13 +41,13 @@ func (s *spread) merge(o spread) {
 	s.spansSpans += o.spansSpans
 }
 
-// fewBlocks is the number of blocks below which their differences say little about other blocks.
+// With fewer than fewBlocks blocks, their differences say little about other blocks.
 const fewBlocks = 8
 
-// relativeError returns the relative standard error of the number of counted spans divided by the
-// share, at most 1. It is that of a ratio: spans for each row, from a sample of whole blocks. For
-// few blocks it is at least that of a sample to which each block belongs with the probability
-// share, because a few blocks may be alike by chance.
+// relativeError returns the relative standard error of the number of counted spans / share, at most
+// 1. It is the error of a ratio, spans per row, estimated from whole blocks. Because a few blocks
+// may be alike by chance, the error for few blocks is at least the error of a sample that contains
+// each block with the probability share.
 func (s *spread) relativeError(share float64) float64 {
 	switch {
 	case share >= 1 || s.spans > 0 && s.spans == s.rows:

@@ -11,13 +11,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Pool opens blocks and reuses the memory of closed ones. The zero value is ready to use. Safe for
-// concurrent use.
+// Pool opens blocks and reuses the memory of closed ones. The zero value is ready to use. A Pool is
+// safe for concurrent use.
 type Pool struct{ free sync.Pool }
 
 // Open checks the directory of a block and reads nothing else. l must be the layout with which the
-// block was encoded. data is the whole block and must not change until the Block is closed. Errors,
-// also those of the Block's methods, are of type *source.DamageError, wrap [ErrCorrupt] or
+// block was encoded. data is the whole block and must not change until the Block is closed. Errors
+// of Open and of the Block's methods are of type *source.DamageError, wrap [ErrCorrupt] or
 // column.ErrCorrupt, and name the file and the number of the block.
 func (p *Pool) Open(l *Layout, data []byte, file string, number int) (*Block, error) {
 	b, ok := p.free.Get().(*Block)
@@ -36,7 +36,7 @@ func (p *Pool) Open(l *Layout, data []byte, file string, number int) (*Block, er
 }
 
 // Block is an open block. It decodes each part when it is first needed. It implements
-// [source.Block]. Not for concurrent use.
+// [source.Block]. It is not safe for concurrent use.
 type Block struct {
 	pool     *Pool
 	l        *Layout
@@ -58,7 +58,7 @@ var (
 )
 
 // Trace is an entry of the trace table of a block. An id has several entries if several tenants use
-// it; the tenant of an entry is that of the resource of its first row.
+// it; the tenant of an entry is the tenant of its first row's resource.
 type Trace struct {
 	ID          otlpdata.TraceID
 	First, Rows int32

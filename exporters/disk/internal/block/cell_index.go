@@ -22,7 +22,7 @@ type index struct {
 type vector struct {
 	column   uint32
 	encoding encoding
-	from, n  int  // start and number of its cells among those of its encoding
+	from, n  int  // start and number of its cells among all cells of its encoding
 	placed   bool // by placeOne
 	decoded  bool
 	some     bool  // only the cells of expected rows are decoded
@@ -83,7 +83,7 @@ func (x *index) add(l *Layout, column uint32) error {
 }
 
 // placeAll assigns a range of a vector to each group of the shapes that occur. It fails unless the
-// columns are exactly those of the shapes. Vectors placed by placeOne stay where they are.
+// shapes have exactly these columns. Vectors placed by placeOne keep their places.
 func (x *index) placeAll(l *Layout) error {
 	total := 0
 	for i := range x.vectors {

@@ -12,7 +12,7 @@ const maxPooledCells = 1 << 18
 
 // maxSingle is the maximum number of vectors (encoded values of one column of a shape) whose
 // positions are computed one by one. Each computation visits all shapes of the block; for more
-// vectors, computing all positions at once is cheaper.
+// vectors, computing all positions together is cheaper.
 const maxSingle = 4
 
 // rankRows computes the rank of each row among the rows of its shape, and indexes the columns.
@@ -59,7 +59,7 @@ func (b *Block) cell(row int, shape uint32, s slot) (rows.Cell, error) {
 // vector.
 func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err error) {
 	if b.index.placedCount >= maxSingle {
-		_ = b.need(needCells) // if this fails, a single vector may still be placed
+		_ = b.need(needCells) // if this fails, it may still be possible to place a single vector
 	}
 	if b.heads.have&havePlaces != 0 {
 		p := &b.index.places[b.index.firstPlace[shape]+group]
@@ -79,8 +79,8 @@ func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err 
 	return at, b.index.firsts[b.l.shapes[shape].groups+uint32(group)], nil
 }
 
-// needVector decodes column i of the directory, if it is not decoded yet. A failed attempt is not
-// repeated.
+// needVector decodes column i of the directory if it is not decoded yet. A failed attempt is not
+// retried.
 func (b *Block) needVector(i int, v *vector) error {
 	if v.decoded || v.err != nil {
 		return v.err
@@ -93,7 +93,7 @@ func (b *Block) needVector(i int, v *vector) error {
 	return nil
 }
 
-// decodeVector decodes all cells of a column or, for texts, those of the expected rows.
+// decodeVector decodes all cells of a column or, for texts, only the cells of the expected rows.
 func (b *Block) decodeVector(e entry, v *vector) error {
 	src, err := b.part(e)
 	if err != nil {

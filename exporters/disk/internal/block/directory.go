@@ -17,7 +17,7 @@ const MaxRows = 16384
 // allocates for them.
 const MaxCells = 1 << 22
 
-// ErrCorrupt matches errors about bytes that are not a block of the layout.
+// ErrCorrupt matches errors about bytes that are not a valid block of the layout.
 var ErrCorrupt = errors.New("corrupt block")
 
 func corrupt(format string, args ...any) error {

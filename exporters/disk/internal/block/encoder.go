@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// Encoder encodes blocks. It reuses its memory. Not for concurrent use.
+// Encoder encodes blocks and reuses its memory. It is not safe for concurrent use.
 type Encoder struct {
 	column *column.Encoder
 
@@ -179,7 +179,7 @@ func (e *Encoder) encodeParents() {
 }
 
 // encodeTimes writes starts and durations. The rows of a trace ascend by start, so the difference
-// from the preceding row is smaller than that from the parent.
+// from the preceding row is smaller than the difference from the parent.
 func (e *Encoder) encodeTimes() {
 	e.firsts, e.steps, e.durations = e.firsts[:0], e.steps[:0], e.durations[:0]
 	row, last := 0, uint64(0)

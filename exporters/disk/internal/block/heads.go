@@ -65,8 +65,8 @@ func (h *heads) explicitID(parent int32) otlpdata.SpanID {
 	return otlpdata.SpanID(h.explicit[int(parentExplicit-parent)*idLength:])
 }
 
-// need decodes the given parts unless they are decoded. A failed part fails again with the same
-// error, without another attempt.
+// need decodes the given parts unless they are already decoded. A failed part returns the same
+// error without another attempt.
 func (b *Block) need(parts have) error {
 	h := &b.heads
 	for missing := parts &^ h.have; missing != 0; missing &= missing - 1 {

@@ -11,14 +11,14 @@ import (
 )
 
 // Layout holds the constants and the encodings of columns for all blocks of a segment. It is
-// immutable and safe for concurrent use. Shapes that have the same columns, of which the same ones
-// are not constant, share a pattern. A segment has thousands of shapes but few patterns.
+// immutable and safe for concurrent use. Shapes with the same columns and the same constant
+// positions share a pattern. A segment has thousands of shapes but few patterns.
 type Layout struct {
 	tables    *rows.Tables
 	encodings []encoding // by column
 	shapes    []shape
 	patterns  []pattern
-	constants []uint32    // of all shapes, one after the other, by position: index into cells
+	constants []uint32    // of all shapes, concatenated, by position: index into cells
 	cells     []rows.Cell // distinct cells
 	groups    int         // total number of groups of all shapes
 	services  int         // number of distinct services of shapes
@@ -50,7 +50,7 @@ type shape struct {
 	service   uint32 // number of its service
 }
 
-// pattern is shared by shapes with the same columns of which the same positions vary.
+// pattern is shared by shapes with the same columns and the same varying positions.
 type pattern struct {
 	slots    []slot   // by position
 	groups   []group  // one per varying column, in the order of first positions
@@ -111,7 +111,7 @@ func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool)
 // Tables returns the tables of the layout.
 func (l *Layout) Tables() *rows.Tables { return l.tables }
 
-// Constant returns the cell that all rows of a shape have at a position, if they have the same.
+// Constant returns the cell that all rows of a shape have at a position, if it is the same in all.
 func (l *Layout) Constant(shape uint32, position int) (rows.Cell, bool) {
 	s := l.slotsOf(shape)[position]
 	if s.group != constant {

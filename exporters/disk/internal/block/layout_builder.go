@@ -15,8 +15,8 @@ import (
 // errLayout matches the errors of [NewLayout] and [LayoutBuilder].
 var errLayout = errors.New("layout does not match the tables")
 
-// LayoutBuilder builds a Layout shape by shape, without holding all constants in memory. Not for
-// concurrent use.
+// LayoutBuilder builds a Layout shape by shape, without holding all constants in memory. It is not
+// safe for concurrent use.
 type LayoutBuilder struct {
 	layout   *Layout
 	lists    lists
@@ -157,8 +157,8 @@ func (b *LayoutBuilder) vary(p *pattern, column uint32, ordinal int32) {
 	g.count++
 }
 
-// lists numbers lists of columns. The shapes of a file share equal lists in memory; shapes built
-// one by one may not.
+// lists numbers lists of columns. Shapes from a file share equal lists in memory; shapes that were
+// built one by one may not.
 type lists struct {
 	first map[*uint32]listed
 	known map[string]uint32

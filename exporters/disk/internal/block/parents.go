@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// The parent of a row is stored as the distance to the row of the parent in the same trace. Only
-// the id of a parent that is elsewhere is stored itself: it is explicit. See doc.go.
+// The parent of a row is stored as the distance to the parent's row in the same trace. If the
+// parent is elsewhere, its id is stored explicitly. See doc.go.
 
 const idLength = 8 // bytes of a span id
 

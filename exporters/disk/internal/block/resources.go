@@ -2,7 +2,7 @@ package block
 
 // Codes of resources.
 const (
-	codeParents  = 0 // that of the parent, which is an earlier row
+	codeParents  = 0 // resource of the parent, which is an earlier row
 	codeNew      = 1 // the next new resource
 	codeResource = 2 // 2+i: the i-th new resource of the shape's service
 )
@@ -29,7 +29,7 @@ type resourceCoder struct {
 }
 
 // resourcePlace is the position of a resource in the list of its last service. It may stem from an
-// earlier block, so the list has to be checked.
+// earlier block, so the list must be checked.
 type resourcePlace struct{ service, index uint32 }
 
 // code returns the code of a resource that is not inherited from the parent.

@@ -7,8 +7,8 @@ var headNames = [headParts]string{
 	partDurations: "durations",
 }
 
-// Sizes reports the size of each part of the block in the file. It calls head with the names of the
-// directory and the head parts, of which some share a name, and column with the ids of columns.
+// Sizes reports the size of each part of the block in the file. It calls head for the directory and
+// the head parts with their names, which are not unique, and column for columns with their ids.
 func (b *Block) Sizes(head func(name string, bytes int), column func(id uint32, bytes int)) {
 	parts := 0
 	for i, e := range b.dir.heads {

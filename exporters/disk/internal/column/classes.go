@@ -64,7 +64,7 @@ func (h *classHist) size(n int) (packed, coded float64, width uint) {
 	return float64(n) * float64(width), symbolBits(h[:], n) + float64(mantissas), width
 }
 
-// halve turns the histogram of even numbers into that of their halves.
+// halve turns the histogram of even numbers into the histogram of their halves.
 func (h *classHist) halve() {
 	h[1] = h[2]
 	copy(h[2:], h[4:])

@@ -10,11 +10,11 @@ import (
 // number of values.
 var ErrCorrupt = errors.New("corrupt column")
 
-// Decoder decodes columns. The caller has to know the kind and number of the values; src must be
+// Decoder decodes columns. The caller must know the kind and number of the values; src must be
 // exactly one column. Every method either fills dst or returns an error that matches [ErrCorrupt]
-// and leaves dst undefined. Input need not be trusted: allocations are proportional to
-// len(src)+len(dst) and bounded by slightly more than [MaxBytes]. A Decoder reuses its memory, to
-// which results do not refer. Not for concurrent use.
+// and leaves dst undefined. Input may be untrusted: allocations are proportional to
+// len(src)+len(dst) and bounded by slightly more than [MaxBytes]. A Decoder reuses its memory, but
+// results do not refer to it. It is not safe for concurrent use.
 type Decoder struct {
 	z        decompressor
 	powers   powers
@@ -78,7 +78,7 @@ func (d *Decoder) bools(r *reader, dst []bool) {
 	}
 }
 
-// Codes decodes the output of [Encoder.Codes]. The caller has to check that codes are within its
+// Codes decodes the output of [Encoder.Codes]. The caller must check that codes are within its
 // table.
 func (d *Decoder) Codes(src []byte, dst []uint32) error {
 	r := reader{b: src}

@@ -11,7 +11,8 @@ import (
 // Level is a compression level.
 type Level int
 
-// The levels. A flush has to keep up with ingestion; a merge may take longer to compress better.
+// Compression levels. A flush must keep up with ingestion; a merge may take longer to compress
+// better.
 const (
 	Flush = Level(zstd.SpeedFastest)
 	Merge = Level(zstd.SpeedDefault)
@@ -19,13 +20,13 @@ const (
 
 // MaxBytes is the maximum size of all values of a column in bytes. It bounds the memory that a
 // decoder allocates. An Encoder panics if the values exceed it, because the column could not be
-// decoded; callers must close a block well before.
+// decoded; callers must close a block well before this.
 const MaxBytes = 128 << 20
 
 // Encoder encodes vectors as columns. Its methods append one self-contained column to dst and
 // return the result; they do not retain v. They cannot fail. The same vector with the same hint
-// always yields the same bytes; an empty vector yields no bytes. An Encoder reuses its memory. Not
-// for concurrent use.
+// always yields the same bytes; an empty vector yields no bytes. An Encoder reuses its memory and
+// is not safe for concurrent use.
 type Encoder struct {
 	z        compressor
 	powers   powers
@@ -33,8 +34,8 @@ type Encoder struct {
 	distinct interner
 	splitter splitEncoder
 
-	// Scratch buffers. Each is filled by one function, which no longer needs it when it is called
-	// again.
+	// Scratch buffers. Each is used by one function, and is no longer needed when that function is
+	// called again.
 	fields   []byte   // packed symbols
 	classes  []byte   // classes of numbers, planes of codes
 	offsets  []uint64 // (number - minimum) / factor

@@ -1,6 +1,6 @@
 package column
 
-// A column of fixed-width values starts with a mask of one bit per byte position, which is set if
+// A column of fixed-width values starts with a mask of one bit per byte position. A bit is set if
 // all values have the same byte there. The mask is followed by these constant bytes, and by the
 // other bytes of each value. Ids are random and not compressed, but may have constant bytes: 64-bit
 // trace ids are stored as 128-bit ids with eight zero bytes, and others begin with a timestamp.

@@ -1,8 +1,8 @@
 package column
 
-// Hint remembers which encodings did not pay off for the vectors of a column, so that an Encoder
-// does not try them for each of the following blocks. They are tried again after hintUses vectors.
-// The zero value is an empty hint.
+// Hint remembers which encodings were not worthwhile for the vectors of a column, so that an
+// Encoder does not try them for each of the following blocks. They are retried after hintUses
+// vectors. The zero value is an empty hint.
 type Hint struct {
 	skipTable   uint8 // number of string vectors for which no table is tried
 	skipPlanes  uint8 // number of code vectors for which planes are not tried
@@ -18,7 +18,7 @@ const (
 	minHintValues = 256
 )
 
-// skipNext sets the counter of an encoding that did not pay off for a vector of n values.
+// skipNext sets the counter of an encoding that was not worthwhile for a vector of n values.
 func skipNext(counter *uint8, n int) {
 	if n >= minHintValues {
 		*counter = hintUses

@@ -13,13 +13,12 @@ const (
 	numTable               // values (numPacked without a first byte), codes (symbols)
 )
 
-// Transforms make numbers smaller. With w = (v-base)/factor, which is exact and not negative, they
-// are:
+// Transforms make numbers smaller. They use w = (v-base)/factor, which is exact and not negative:
 const (
 	offset    = iota // w
 	magnitude        // zigzag of v/factor, for negative and positive numbers; base is the remainder
 	delta            // zigzag of the difference from the previous w
-	ascending        // difference from the previous w, which is never greater
+	ascending        // difference from the previous w, which is never larger
 )
 
 // maxTable is the maximum number of distinct numbers of a table.

@@ -6,8 +6,7 @@ import (
 )
 
 // reader reads the parts of an encoded column. After the first failure it is empty and every read
-// returns zero, so that callers need not check for failure after each read, but before they use the
-// values.
+// returns zero, so callers need not check each read, but must check before they use the values.
 type reader struct {
 	b      []byte
 	reason string // why the column is corrupt; "" if it is not

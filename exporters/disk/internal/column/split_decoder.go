@@ -20,7 +20,7 @@ const opLiteral = opUUID + 1
 type parsedTemplate struct {
 	tokens []token
 	uses   int // number of strings with this template
-	length int // of a string, without numbers that are not padded
+	length int // of a string, without unpadded numbers
 	dec    int // number of decimal slots
 	hexes  int // number of hex slots
 }
@@ -63,7 +63,7 @@ func (d *Decoder) split(r *reader, dst []string) {
 }
 
 // readSplitParts reads the templates, codes and slots of n strings. It returns the total length of
-// the strings in bytes, except for numbers that are not padded.
+// the strings in bytes without unpadded numbers.
 func (d *Decoder) readSplitParts(r *reader, n int) (size int) {
 	j := &d.splits
 	j.templates = grow(&j.templates, r.count(n))
@@ -216,8 +216,8 @@ func (d *Decoder) slots(r *reader) {
 	}
 }
 
-// size returns the total length of all strings, except for numbers that are not padded. It fails if
-// the length exceeds MaxBytes.
+// size returns the total length of all strings without unpadded numbers. It fails if the length
+// exceeds MaxBytes.
 func (j *splitDecoder) size(r *reader) int {
 	n := 0
 	for i := range j.parsed {

@@ -3,7 +3,7 @@ package column
 import "encoding/binary"
 
 const (
-	minRepeats     = 4   // minimum average number of strings per template for splitting to pay off
+	minRepeats     = 4   // minimum average number of strings per template for splitting to be worthwhile
 	certainRepeats = 8   // with fewer strings per template, the plain encoding may be smaller
 	probeStrings   = 256 // number of strings after which a column may be rejected early
 )

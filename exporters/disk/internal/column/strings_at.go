@@ -143,8 +143,8 @@ func (p *stringSelector) pickPlain(at []int32, dst []string) {
 	}
 }
 
-// slotCounts counts the strings before a position by how many slots of each kind they use. A string
-// that uses n slots uses the first n.
+// slotCounts counts the strings before a position by the number of slots that they use of each
+// kind. A string that uses n slots uses the first n.
 type slotCounts struct {
 	dec, hexes [maxSlots + 1]int
 	digits     [maxSlots]int // digits used of slots with uneven hex runs

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Version is the version of the layout that this program writes, and the latest that it reads.
+// Version is the layout version that this program writes, and the latest one that it reads.
 const Version = 1
 
 // Dir is an open folder. Methods other than Close may be called concurrently.
@@ -108,8 +108,8 @@ func (d *Dir) removeUnfinished() error {
 	return nil
 }
 
-// days lists the folders of segments. There are none if something else deleted the folder of them
-// all.
+// days lists the folders of segments. It returns none if another program deleted their parent
+// folder.
 func (d *Dir) days() ([]string, error) {
 	entries, err := d.fs.ReadDir(d.in(segmentDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -152,8 +152,8 @@ func (d *Dir) Segments() ([]Segment, error) {
 // Path returns the path of a segment. Write to it within [Dir.WithDay].
 func (d *Dir) Path(s Segment) string { return d.in(segmentDir, s.String()) }
 
-// WithDay creates the folder of a segment and calls write, which writes files there. The folder is
-// not removed meanwhile, although it may be empty.
+// WithDay creates the folder of a segment and calls write, which writes files there. Meanwhile, the
+// folder is not removed even if it is empty.
 func (d *Dir) WithDay(s Segment, write func() error) error {
 	d.filling.RLock()
 	defer d.filling.RUnlock()
@@ -253,7 +253,7 @@ func (d *Dir) Quarantine(name string) (string, error) {
 	return to, d.fs.SyncDir(path.Dir(name))
 }
 
-// freeName returns a path in the quarantine that no file has.
+// freeName returns an unused path in the quarantine.
 func (d *Dir) freeName(base string) (string, error) {
 	entries, err := d.Quarantined()
 	if err != nil {
@@ -323,8 +323,8 @@ func (d *Dir) mark(file, text string) error {
 	return nil
 }
 
-// Lost returns the last epoch of the log or segment about whose lost spans the quarantine has a
-// note with the given file name. It returns false for other files, and for a note that no spans are
+// Lost returns the last epoch of the log or segment whose lost spans are described in a quarantine
+// note with the given file name. It returns false for other files, and for notes that no spans are
 // lost.
 func (d *Dir) Lost(name string) (epoch uint64, ok bool) {
 	s, ok := ParseNote(name)
@@ -344,7 +344,7 @@ func (d *Dir) Lost(name string) (epoch uint64, ok bool) {
 }
 
 // IsMarkedDamaged reports whether a log was marked as damaged. It also returns true if it cannot
-// find out, so that the files of the log are kept.
+// tell, so that the files of the log are kept.
 func (d *Dir) IsMarkedDamaged(epoch uint64) bool {
 	f, err := d.fs.Open(d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, damageSuffix)))
 	if err != nil {

@@ -18,7 +18,7 @@
 //	**/*.tmp                           unfinished files of a process that died
 //
 // There is no manifest: segments.list is needed only to notice losses. The name of a file says what
-// it holds, and a merged segment names the segments that it replaces. A log is obsolete when a
+// it contains, and a merged segment names the segments that it replaces. A log is obsolete when a
 // readable segment was made from it or from its segment. A segment is obsolete when a readable
 // segment names it.
 package directory

@@ -11,7 +11,7 @@ import (
 )
 
 // The file FORMAT has two lines: the version of the layout, and the checksum of the first line. All
-// versions begin like that.
+// versions begin this way.
 const (
 	formatFile = "FORMAT"
 	formatLine = "tracing span store, version %d\n"
@@ -59,7 +59,7 @@ func (d *Dir) readFormat() (damage, err error) {
 	return nil, nil
 }
 
-// checkFolders fails if the folder has nothing else of a store: the damaged file FORMAT then
+// checkFolders fails if the folder contains nothing else of a store: the damaged file FORMAT then
 // belongs to something else.
 func (d *Dir) checkFolders(damage error) error {
 	entries, err := d.fs.ReadDir(d.path)
@@ -111,6 +111,6 @@ type FormatDamage struct {
 	Err error
 }
 
-// FormatDamage returns what was wrong with the file FORMAT when the folder was opened, nil if
-// nothing was. Such a file is replaced and costs no spans.
+// FormatDamage returns what was wrong with the file FORMAT when the folder was opened, or nil. Such
+// a file is replaced; no spans are lost.
 func (d *Dir) FormatDamage() *FormatDamage { return d.formatDamage }

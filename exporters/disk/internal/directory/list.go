@@ -21,9 +21,9 @@ import (
 //	crc32c <checksum of everything before>
 //
 // A segment is added after its file is durable, and taken out before its file is removed or moved.
-// If the list cannot be written, for example on a full disk, the owner's work goes on, because the
-// list is needed only after damage. A segment in the list must exist, so a list that cannot be
-// written before a segment is removed is removed as well.
+// If the list cannot be written, for example on a full disk, the owner continues, because the list
+// is needed only after damage. A segment in the list must exist, so a list that cannot be written
+// before a segment is removed is removed as well.
 const (
 	listFile = "segments.list"
 	listHead = "tracing segments, version 1\n"
@@ -38,8 +38,8 @@ type list struct {
 	stale bool           // the file may say something else
 }
 
-// ErrListDamaged is wrapped by the error of [Dir.Missing] if the content of the list is not what
-// was written.
+// ErrListDamaged is wrapped by the error of [Dir.Missing] if the content of the list differs from
+// what was written.
 var ErrListDamaged = errors.New("list of segments is damaged")
 
 func encodeList(spans map[string]int) []byte {
@@ -64,7 +64,7 @@ func decodeList(b []byte) (map[string]int, error) {
 	return spans, nil
 }
 
-// readList returns the spans of each segment in the file, nil if there is no file.
+// readList returns the number of spans of each segment in the file, nil if there is no file.
 func (d *Dir) readList() (map[string]int, error) {
 	b, err := vfs.ReadChecked(d.fs, d.in(listFile), maxList)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func (d *Dir) saveList() error {
 	return err
 }
 
-// SetList makes the list name the given segments, with their numbers of spans, and no others.
+// SetList replaces the list by the given segments with their numbers of spans.
 func (d *Dir) SetList(spans map[string]int) {
 	d.list.mu.Lock()
 	defer d.list.mu.Unlock()
@@ -110,7 +110,8 @@ func (d *Dir) SetList(spans map[string]int) {
 	}
 }
 
-// Enlist adds a segment with its number of spans to the list, and takes out those that it replaces.
+// Enlist adds a segment with its number of spans to the list, and removes the segments that it
+// replaces.
 func (d *Dir) Enlist(s Segment, spans int, replaced ...Segment) {
 	d.list.mu.Lock()
 	defer d.list.mu.Unlock()
@@ -133,7 +134,7 @@ func (d *Dir) unlist(name string) error {
 	if d.saveList() == nil {
 		return nil
 	}
-	if err := vfs.RemoveDurably(d.fs, d.in(listFile)); err != nil { // the list stays stale: it is written again later
+	if err := vfs.RemoveDurably(d.fs, d.in(listFile)); err != nil { // the list stays stale and is rewritten later
 		return fmt.Errorf("taking %s out of the list of segments: %w", name, err)
 	}
 	return nil
@@ -159,9 +160,9 @@ type Missing struct {
 }
 
 // Missing lists the segments whose files are gone although this program did not remove them, and
-// about which the quarantine says nothing: it has neither the file nor a note. It may be called
-// while another process uses the folder. An error says that missing segments are not known. It
-// matches ErrListDamaged if the content of the list is damaged.
+// for which the quarantine has neither the file nor a note. It may be called while another process
+// uses the folder. An error means that missing segments are unknown. It matches ErrListDamaged if
+// the content of the list is damaged.
 func (d *Dir) Missing() ([]Missing, error) {
 	// A segment is in the list only while its file exists. If it is in the list before and after
 	// the files are listed, its file should have been there.

@@ -32,7 +32,7 @@ func (s Segment) String() string {
 
 // InRange reports whether the epoch lies in the range of the segment. Unless the range is a single
 // epoch, this does not imply that the segment holds the spans of the epoch: a segment in the middle
-// of the merged range may have been in quarantine at the time of the merge.
+// of the merged range may have been in quarantine during the merge.
 func (s Segment) InRange(epoch uint64) bool { return s.First <= epoch && epoch <= s.Last }
 
 // IsSingleEpoch reports whether the segment holds the spans of a single log.

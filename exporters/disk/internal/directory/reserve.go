@@ -8,11 +8,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// reserveStep is the number of bytes of the reserve that are written at once.
+// reserveStep is the number of bytes per write of the reserve.
 const reserveStep = 1 << 20
 
 // Reserve sets the size of the reserve; 0 removes it. It writes all bytes, because a sparse file
-// would not reserve space. After an error the reserve is as large as the disk allowed.
+// would not reserve space. After an error, the reserve is as large as the disk allowed.
 func (d *Dir) Reserve(size int64) error {
 	if size == 0 {
 		return d.ReleaseReserve()

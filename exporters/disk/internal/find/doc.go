@@ -5,17 +5,17 @@
 //	heaps.go            the orders in which blocks, matches and rows are taken
 //	examine.go          the newest matches of one block
 //	tracefilter.go      the traces that may meet a condition on the trace
-//	tracefacts.go       what the parts of a trace say about it
-//	tracecondition.go   what is known of such a condition before the trace is read
+//	tracefacts.go       facts about a trace from its parts
+//	tracecondition.go   evaluation of such a condition before the trace is read
 //	listed.go           traces that an earlier page has listed
 //	trace.go, pieces.go whole traces, in pieces
-//	prefetch.go         reading of several traces at once
+//	prefetch.go         reading of several traces together
 //	summary.go          summaries of traces
 //	outline.go          outlines of traces
 //	extras.go           events, links and peers of spans, for outlines
 //	select.go           single spans of traces
 //	findspans.go        spans of one trace that match
-//	size.go             how large a trace is about
+//	size.go             approximate size of a trace
 //	paths.go            critical paths and call paths of two sets of traces
 //	version.go          whether a trace has changed
 //
@@ -29,14 +29,14 @@
 //	└───────────┘ ◀──── older rows ── └────────────┘                └──────────────┘
 //
 // A block is open only while it is examined. Its matches are kept as a short list of start times
-// and trace ids. Matches that do not fit into the list are found by examining the block again, when
-// all newer matches were returned. So a caller that reads slowly occupies neither buffers nor
-// decoders.
+// and trace ids. Matches that do not fit into the list are found by reexamining the block when all
+// newer matches were returned. So a slow caller occupies neither buffers nor decoders.
 //
 // Traces whose matches are known at the same time are read together, so that each block is decoded
-// once for all traces that it has.
+// once for all of its traces.
 //
-// A condition on the trace, such as a minimum duration, does not say which blocks to open. A search
-// that reads many traces because few of them meet it goes through the bounds of the parts of all
-// traces once, and then opens only the blocks of those that may meet it.
+// A condition on the trace, such as a minimum duration, does not say which blocks to open. If few
+// traces meet it, a search would have to read many traces. Such a search goes through the bounds of
+// the parts of all traces once, and then opens only the blocks of traces that may meet the
+// condition.
 package find

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Bounds on the length of a block's list of matches, which is twice the limit of the query.
+// Bounds on the length of a block's list of matches, which is normally twice the limit of the
+// query.
 const minMatches, maxMatches = 32, 1024
 
 // examiner examines blocks. Its memory is reused from block to block.
@@ -185,8 +186,8 @@ func (x *examiner) mayMatchTrace(row int) (bool, error) {
 	return x.lastMay, err
 }
 
-// mayMatchRows is mayMatchTrace for a trace that has all its rows in the block, next to each other.
-// row is one of them. It is for segments without the bounds of traces.
+// mayMatchRows is like mayMatchTrace, for a trace whose rows are all in the block and adjacent. row
+// is one of them. It is for segments without bounds of traces.
 func (x *examiner) mayMatchRows(row int, id otlpdata.TraceID) (bool, error) {
 	f := &x.filter
 	if err := errors.Join(f.LoadStarts(), f.LoadEnds()); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// extrasReader reads what outlines have and summaries do not: hosts, peers, links and events. Of
-// each row it reads only the cells that its shape has for them.
+// extrasReader reads the fields that outlines have in addition to summaries: hosts, peers, links
+// and events. Of each row it reads only the cells for these fields.
 type extrasReader struct {
 	hosts storequery.Hosts
 	size  int // bytes of all extras
@@ -81,7 +81,7 @@ func (x *extrasReader) add(s *tracestore.SummarySpan, b source.Block, row int, h
 	return err
 }
 
-// places returns where rows of a shape have extras. Shapes that cannot be read have none.
+// places returns where rows of a shape have extras. Unreadable shapes have none.
 func (x *extrasReader) places(id uint32) *extraPlaces {
 	p := &extraPlaces{encodedEvents: -1, links: -1}
 	shape := &x.tables.Shapes[id]
@@ -136,7 +136,7 @@ func (x *extrasReader) peer(p *extraPlaces, shape *rows.Shape, b source.Block, r
 	return x.text(storequery.PeerOf(span)), nil
 }
 
-// readEvents reads the events of a row into x.events, after those that are kept.
+// readEvents reads the events of a row into x.events, after the kept ones.
 func (x *extrasReader) readEvents(
 	p *extraPlaces, shape *rows.Shape, b source.Block, row int, start uint64,
 ) ([]tracestore.SpanEvent, error) {
@@ -181,7 +181,7 @@ func (x *extrasReader) encoded(b source.Block, row, position int) (*otlpdata.Spa
 	return x.decoder.Read([]byte(cell.Data))
 }
 
-// text returns a copy of a text. Few texts are different.
+// text returns a copy of a text. Equal texts, of which there are many, share a copy.
 func (x *extrasReader) text(s string) string {
 	if s == "" {
 		return ""

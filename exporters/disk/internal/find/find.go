@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Finder answers searches and reads traces. Safe for concurrent use.
+// Finder runs searches and reads traces. It is safe for concurrent use.
 type Finder struct {
 	store  *scan.Store
 	shared *sharedFilter // nil: each search makes its own
@@ -22,9 +22,9 @@ var _ tracestore.Reader = (*Finder)(nil)
 func New(s *scan.Store) *Finder { return &Finder{store: s} }
 
 // Find implements tracestore.Reader. The results contain all spans that were stored before the
-// call. When other queries use up the memory of all queries, the results end early, with an error
-// if there are none. The view is released when the results were iterated over, even in part, or
-// when the garbage collector finds them unreachable.
+// call. When the memory for all queries is exhausted, the results end early, with an error if there
+// are none. The view is released when the results were iterated over, even in part, or when the
+// garbage collector finds them unreachable.
 func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
 
-// Approximate sizes in bytes of what a search keeps until it ends.
+// Approximate sizes in bytes of the memory that a search keeps until it ends.
 const (
 	searchMemory = 256 << 10 // scratch memory for a block
 	doneMemory   = 64        // a trace that was listed
@@ -67,7 +67,7 @@ type search struct {
 	examiner    examiner
 	reader      *traceReader
 	batch       []match                       // the matches that are returned next
-	done        map[otlpdata.TraceID]struct{} // traces that were listed or found to be listed before
+	done        map[otlpdata.TraceID]struct{} // traces that were listed, or found to be listed by an earlier page
 	found       int
 	last        tracestore.Cursor // of the results
 	outcome     tracestore.Outcome
@@ -146,7 +146,7 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 }
 
 // nextBatch returns matches of traces that were not listed before, or none at the end. It searches
-// for the first match only and adds those that are known already.
+// only for the first match and adds other matches that are already known.
 func (s *search) nextBatch(ctx context.Context) ([]match, error) {
 	if err := s.filterTraces(ctx); err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func (s *search) prefetch(ctx context.Context, batch []match) error {
 	return s.reader.prefetch(ctx, ids)
 }
 
-// result reads what the caller wants of a trace.
+// result reads the parts of a trace that the caller wants.
 func (s *search) result(ctx context.Context, m match) (tracestore.Result, error) {
 	r := tracestore.Result{ID: m.trace, Start: m.start}
 	var err error

@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// listedBefore reports whether an earlier page has listed a trace, because it also has a match
-// before the cursor.
+// listedBefore reports whether an earlier page has listed a trace, because the trace also has a
+// match before the cursor.
 func (s *search) listedBefore(ctx context.Context, id otlpdata.TraceID) (bool, error) {
 	if !s.query.After.Set {
 		return false, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// errTooLong stops the reading of a trace with more spans than the outline may have.
+// errTooLong stops reading a trace with more spans than the outline may have.
 var errTooLong = errors.New("trace has more spans than the limit")
 
 // Outline implements tracestore.Reader. It reads heads of rows, as summaries do, and the cells

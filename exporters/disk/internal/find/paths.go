@@ -25,8 +25,8 @@ func (f *Finder) ProfilePaths(
 	return callpath.Profile(ctx, &Finder{store: frozen, shared: &sharedFilter{memory: memory}}, q, sel, o)
 }
 
-// EachHeads implements callpath.HeadReader. It reads heads of rows only, and each block once for
-// several traces. Long traces are read on their own.
+// EachHeads implements callpath.HeadReader. It reads only heads of rows, and each block once for
+// several traces. Long traces are read separately.
 func (f *Finder) EachHeads(
 	ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
 	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,

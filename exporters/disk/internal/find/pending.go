@@ -33,8 +33,8 @@ func (s *search) prepare(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// wholeSource stands for all blocks of a source. They are listed when the source is reached: most
-// searches end before they reach old sources.
+// wholeSource stands for all blocks of a source. They are listed when the search reaches the
+// source; most searches end before old sources.
 const wholeSource = -1
 
 // listBlocks replaces a source in pending by its blocks that may have spans within the bounds.

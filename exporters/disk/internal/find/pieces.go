@@ -24,7 +24,7 @@ func (r *traceReader) sort() {
 	l.spans = slices.CompactFunc(l.spans, func(a, b storedSpan) bool { return order(a, b) == 0 })
 }
 
-// cutArena keeps the earliest spans, up to about half of the limit, and leaves the others to the
+// cutArena keeps the earliest spans, up to about half of the limit, and leaves the others for the
 // next round. Spans with the same key stay together, so that their duplicates are found.
 func (r *traceReader) cutArena() {
 	r.sort()

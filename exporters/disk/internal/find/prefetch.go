@@ -15,8 +15,8 @@ import (
 // maxPrefetch is the maximum number of traces that are read together.
 const maxPrefetch = 32
 
-// prefetched holds traces that were read together. The newest matches of a search tend to lie in a
-// few blocks, which are then decoded once and not once for each trace. Together the traces take
+// prefetched holds traces that were read together. The newest matches of a search tend to be in a
+// few blocks, which are then decoded once instead of once per trace. Together, the traces take
 // about as much memory as a piece. A trace that does not fit is dropped and read when it is needed.
 type prefetched struct {
 	ids     []otlpdata.TraceID
@@ -36,8 +36,8 @@ func (a *prefetched) reset(ids []otlpdata.TraceID) {
 	}
 }
 
-// take returns the spans of a trace once, and nil if they are not here. They are valid until the
-// next reset.
+// take returns the spans of a trace once, or nil if they were not prefetched. They are valid until
+// the next reset.
 func (a *prefetched) take(id otlpdata.TraceID) *spanList {
 	if a.empty() {
 		return nil
@@ -72,7 +72,7 @@ func (r *traceReader) prefetch(ctx context.Context, ids []otlpdata.TraceID) erro
 	return nil
 }
 
-// prefetchRefs is prefetch for refs, which may repeat ids. A single trace needs no prefetching.
+// prefetchRefs is like prefetch for refs, which may repeat ids. It does nothing for a single trace.
 func (r *traceReader) prefetchRefs(ctx context.Context, refs []tracestore.TraceRef) error {
 	if len(refs) < 2 {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TraceSpans implements tracestore.Reader. Of a segment it counts the rows of the blocks that
-// the trace index names, without two of them: rows of a trace follow each other, so that all blocks
-// but the first and the last hold nothing else. Damage is left to those who read the trace.
+// TraceSpans implements tracestore.Reader. In a segment, the rows of a trace are adjacent, so it
+// counts the rows of all blocks that the trace index names, except the first and the last block,
+// which also hold other traces. It ignores damage, which is reported when the trace is read.
 func (f *Finder) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {
 	s := f.store.Begin()
 	defer s.Release()

@@ -20,19 +20,19 @@ import (
 // memory as prefetched.
 const maxPrefetchedHeads = 20_000
 
-// prefetchedHeads holds what summaries need of the spans of several traces, read together so that
-// each block is decoded once.
+// prefetchedHeads holds the heads of the spans of several traces, for summaries. They are read
+// together, so that each block is decoded once.
 type prefetchedHeads struct {
 	ids   []otlpdata.TraceID
 	lists [maxPrefetch][]tracestore.SummarySpan // by index in ids; nil: taken, or too long
 	spans int
 }
 
-// headMemory is the approximate size of a span of a list of heads in bytes, with its name and what
-// it takes to summarize it.
+// headMemory is the approximate size in bytes of a span in a list of heads, with its name and the
+// memory to summarize it.
 const headMemory = int64(unsafe.Sizeof(tracestore.SummarySpan{})) + 64
 
-// freeHeads gives back the memory of a list of heads.
+// freeHeads releases the memory of a list of heads.
 func (r *traceReader) freeHeads(list []tracestore.SummarySpan) {
 	_ = r.session.Memory.Grow(-int64(cap(list)) * headMemory) // cannot fail
 }
@@ -48,8 +48,8 @@ func (a *prefetchedHeads) take(id otlpdata.TraceID) []tracestore.SummarySpan {
 	return list
 }
 
-// prefetchHeads reads what summaries need of up to maxPrefetch different traces, except those that
-// are too long. Damage is recorded.
+// prefetchHeads reads the heads of up to maxPrefetch different traces, except traces that are too
+// long. Damage is recorded.
 func (r *traceReader) prefetchHeads(ctx context.Context, ids []otlpdata.TraceID) error {
 	a := &r.prefetchedHeads
 	*a = prefetchedHeads{ids: ids}
@@ -76,7 +76,7 @@ func (r *traceReader) prefetchHeads(ctx context.Context, ids []otlpdata.TraceID)
 	return nil
 }
 
-// appendHeads appends what summaries need of rows. Damage is recorded.
+// appendHeads appends the heads of rows. Damage is recorded.
 func (r *traceReader) appendHeads(
 	dst []tracestore.SummarySpan, id otlpdata.TraceID, src int, t *rows.Tables, b source.Block, list []int32,
 ) ([]tracestore.SummarySpan, error) {
@@ -197,7 +197,8 @@ func (r *traceReader) withoutDuplicates(
 	return spans, nil
 }
 
-// copySpan returns what a summary or an outline needs of a whole span. It shares no strings with s.
+// copySpan returns the fields of a whole span that a summary or an outline needs. It shares no
+// strings with s.
 func (r *traceReader) copySpan(s tracestore.Span) tracestore.SummarySpan {
 	var unused storequery.Hosts
 	hosts := &unused

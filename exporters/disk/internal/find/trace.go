@@ -58,7 +58,7 @@ type traceReader struct {
 	from, before    spanKey              // bounds of the round
 	bounded         bool                 // before is set
 	limit           int                  // size of the arena in bytes at which it is cut
-	list            *spanList            // the list in use: own, or that of a prefetched trace
+	list            *spanList            // the list in use: own, or the list of a prefetched trace
 	own             spanList
 	spare           []byte
 	prefetched      prefetched
@@ -86,7 +86,7 @@ func (l *spanList) memory() int64 {
 
 func (l *spanList) reset() { l.spans, l.arena = l.spans[:0], l.arena[:0] }
 
-// spanKey is the position of a span in its trace. Duplicates have the same.
+// spanKey is the position of a span in its trace. Duplicates have the same key.
 type spanKey struct {
 	start uint64
 	id    otlpdata.SpanID
@@ -123,8 +123,8 @@ func newTraceReader(s *scan.Session, tenant string) *traceReader {
 	return r
 }
 
-// sources returns the numbers of the sources, those with the oldest spans first, so that a long
-// trace is read in the order of time.
+// sources returns the numbers of the sources, the ones with the oldest spans first, so that a long
+// trace is read in order of time.
 func (r *traceReader) sources() []int {
 	if r.order != nil {
 		return r.order
@@ -176,7 +176,7 @@ func (r *traceReader) pieces(ctx context.Context, id otlpdata.TraceID) iter.Seq2
 }
 
 // whole returns a trace as one batch. If maxSpans is not 0, it may stop after that many spans. The
-// memory of the batch is reserved until whole returns; then it is the caller's.
+// memory of the batch is reserved until whole returns; then it belongs to the caller.
 func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID, maxSpans int) (*otlpdata.Batch, error) {
 	r.keys = nil
 	var all []*otlpdata.Batch
@@ -234,8 +234,8 @@ func (r *traceReader) readRound(ctx context.Context) error {
 	return nil
 }
 
-// reserveBuffers reserves memory for the buffers as they are now. A block makes them grow by a few
-// MiB at most, so this is done after each block.
+// reserveBuffers reserves memory for the current size of the buffers. A block makes them grow by a
+// few MiB at most, so it is called after each block.
 func (r *traceReader) reserveBuffers() error {
 	size := r.own.memory() + int64(cap(r.spare))
 	for i := range r.prefetched.ids {

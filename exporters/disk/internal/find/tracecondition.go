@@ -46,7 +46,7 @@ type traceCondition struct {
 
 // rootCondition is a condition on the root, and a root.
 type rootCondition struct {
-	number int // of the condition in the expression
+	number int // number number of the condition in the expression
 	root   rootAt
 }
 
@@ -56,7 +56,7 @@ func (c *traceCondition) mayHold(f *traceFacts) bool {
 	return c.evaluate(c.expr, f, &number)&mayHold != 0
 }
 
-// evaluate evaluates a part of the condition. number is that of the next Cond.
+// evaluate evaluates a part of the condition. number is the number of the next Cond.
 func (c *traceCondition) evaluate(e tracestore.Expr, f *traceFacts, number *int) outcomes {
 	switch e := e.(type) {
 	case nil:

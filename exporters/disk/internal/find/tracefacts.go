@@ -11,12 +11,12 @@ import (
 // extent is the time from the earliest start to the latest end of a part, or a longer one.
 type extent struct{ start, end uint64 }
 
-// maxGap is the maximum time in nanoseconds between the spans of two parts that are taken for parts
-// of the same trace. Two of a million traces have the same hash, but seldom at the same time, and
-// the spans of most traces have no gaps.
+// maxGap is the maximum time in nanoseconds between two parts that count as parts of the same
+// trace. Two of a million traces have the same hash, but seldom at the same time, and most traces
+// have no gaps between their spans.
 const maxGap = 1e9
 
-// setFacts sets facts to what the parts of a trace say about it.
+// setFacts sets facts from the parts of a trace.
 func (b *filterBuilder) setFacts(keys []uint64) {
 	f := &b.facts
 	f.roots = f.roots[:0]
@@ -53,7 +53,7 @@ func (b *filterBuilder) setFacts(keys []uint64) {
 	if minEnd > maxStart {
 		f.shortest = max(f.shortest, minEnd-maxStart)
 	}
-	if b.apart() { // maybe two traces: what is true of both together says little about each
+	if b.apart() { // maybe two traces: facts about both together say little about each
 		f.shortest, f.roots = 0, f.roots[:0]
 	}
 }

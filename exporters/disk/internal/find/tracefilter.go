@@ -14,12 +14,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// traceFilter selects the traces for which the condition on the trace may hold, and a few others,
+// traceFilter selects the traces for which the condition on the trace may hold, plus a few others,
 // and the blocks that have their rows.
 type traceFilter struct {
 	tenant    string
 	hashes    bitset   // of traces, by the lowest bits of their hashes
-	decided   bitset   // of traces whose rows in one block do not say more, by the same bits
+	decided   bitset   // traces about which their rows in a block say nothing more, by the same bits
 	blocks    []bitset // by source, by block; nil: all blocks
 	condition traceCondition
 }
@@ -46,14 +46,14 @@ func (f *traceFilter) memory() int64 {
 // index returns the index of a hash in hashes and decided.
 func (f *traceFilter) index(hash uint64) uint64 { return hash & uint64(64*len(f.hashes)-1) }
 
-// mayMatch reports whether the condition may hold for a trace. decided is false if its rows in a
-// block are all rows that it has, and nothing else is known of it.
+// mayMatch reports whether the condition may hold for a trace. decided is false if the trace has
+// all its rows in one block and nothing else is known about it.
 func (f *traceFilter) mayMatch(id otlpdata.TraceID) (may, decided bool) {
 	i := f.index(source.TraceHash(f.tenant, id))
 	return f.hashes.has(i), f.decided.has(i)
 }
 
-// hasBlock reports whether a block may have rows of a trace that matches.
+// hasBlock reports whether a block may have rows of a matching trace.
 func (f *traceFilter) hasBlock(src, block int) bool {
 	return f.blocks[src] == nil || f.blocks[src].has(uint64(block))
 }
@@ -70,9 +70,9 @@ const (
 	spansPerTraceRead = 40_000
 )
 
-// filterTraces makes the filter of the search as soon as it pays: when reading the traces that were
-// found so far has taken as long as making the filter. So a search whose first traces match does
-// not wait for it.
+// filterTraces makes the filter of the search as soon as it is worthwhile: when reading the traces
+// that were found so far has taken as long as making the filter takes. So a search whose first
+// traces match does not wait for it.
 func (s *search) filterTraces(ctx context.Context) error {
 	if s.query.OfTrace == nil || s.filtered || s.session == nil {
 		return nil
@@ -102,7 +102,7 @@ func (s *search) filterPays(traces int) bool {
 // makeFilter makes a filter, whose memory it reserves in m. It returns nil if there is no filter.
 func (s *search) makeFilter(ctx context.Context, m *tracestore.Memory) (*traceFilter, error) {
 	if m.Grow(filterMemory) != nil {
-		return nil, nil //nolint:nilnil // other queries use up the memory of all: the search goes on without a filter
+		return nil, nil //nolint:nilnil // out of memory for queries: the search continues without a filter
 	}
 	b := filterBuilder{search: s}
 	f, err := b.build(ctx)
@@ -110,7 +110,7 @@ func (s *search) makeFilter(ctx context.Context, m *tracestore.Memory) (*traceFi
 }
 
 // sharedFilter is the filter of several searches of one view with the same condition on the trace.
-// Not for concurrent use.
+// It is not safe for concurrent use.
 type sharedFilter struct {
 	memory *tracestore.Memory
 	of     tracestore.Expr
@@ -119,7 +119,7 @@ type sharedFilter struct {
 	filter *traceFilter
 }
 
-// use makes the filter that of a search as soon as it pays for all searches together.
+// use gives the filter to a search as soon as it is worthwhile for all searches together.
 func (f *sharedFilter) use(ctx context.Context, s *search) (err error) {
 	if !reflect.DeepEqual(f.of, s.query.OfTrace) {
 		f.memory.Release()
@@ -165,7 +165,7 @@ const (
 
 var errManyParts = errors.New("many traces have the same hash")
 
-// build returns the filter, or nil if some source does not know its parts.
+// build returns the filter, or nil if the parts of some source are unknown.
 func (b *filterBuilder) build(ctx context.Context) (*traceFilter, error) {
 	total, ok := b.open()
 	if !ok {

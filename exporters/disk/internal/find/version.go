@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TraceVersion implements tracestore.Reader. The number changes when a memtable with the trace
-// is flushed and when segments are merged, too.
+// TraceVersion implements tracestore.Reader. The number also changes when a memtable with the trace
+// is flushed and when segments are merged.
 func (f *Finder) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (v tracestore.TraceVersion, err error) {
 	s := f.store.Begin()
 	defer s.Release()

@@ -12,7 +12,7 @@ import (
 )
 
 // useCache counts the whole minutes of segments that are in the edge cache or can be added to it,
-// and returns what is left to count.
+// and returns the shares that are left to count.
 func (c *callReader) useCache(ctx context.Context, shares []sourceShare) (rest []sourceShare, _ error) {
 	all := c.caches
 	if err := all.acquire(ctx); err != nil {
@@ -86,7 +86,7 @@ func (c *callReader) updateCache(ctx context.Context, cache *edgeCache, shares [
 
 // resolveIntoCache searches for the parents of the unresolved spans of the entries in due, adds
 // their calls to the entries, and clears due. If damage or the limit stops the search, the next
-// query repeats it.
+// query retries it.
 func (c *callReader) resolveIntoCache(ctx context.Context, cache *edgeCache, due map[int]*cacheEntry) error {
 	if len(due) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (c *callReader) resolveIntoCache(ctx context.Context, cache *edgeCache, due
 
 // addEntry adds the calls of a share to sums, by name. It adds the spans without a parent to
 // unresolved, because memtables may have the parent. It returns false if statistics that it needs
-// cannot be read any more.
+// can no longer be read.
 func (c *callReader) addEntry(
 	ctx context.Context, cache *edgeCache, entry *cacheEntry, sh *sourceShare, sums []callSum,
 ) (used bool, _ error) {
@@ -153,8 +153,8 @@ func (c *callReader) addEntry(
 	})
 }
 
-// entryOf returns the entry of a source, and creates it if there is memory for it. It returns nil
-// if there is no memory for an entry or the statistics of the source cannot be used.
+// entryOf returns the entry of a source, and creates it if necessary. It returns nil if there is no
+// memory for an entry or the statistics of the source are unusable.
 func (c *callReader) entryOf(ctx context.Context, cache *edgeCache, src int) (*cacheEntry, error) {
 	entry := cache.entries[c.session.Sources[src]]
 	if entry != nil || cache.memory >= c.session.Options.Memory {

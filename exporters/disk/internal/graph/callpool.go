@@ -19,15 +19,15 @@ const maxPooled = 1 << 18
 //
 //	index   trace id → group
 //	groups  trace id, whether a span starts within the window, first row ─╮
-//	rows    what calls need of a row, next row of the trace  ◀────────────╯
+//	rows    fields of a row that calls need, next row of the trace  ◀─────╯
 type callPool struct {
 	index  map[otlpdata.TraceID]int32
 	groups []callGroup
 	rows   []pooledRow
 }
 
-// pooledMemory is the approximate size in bytes of a row in the pool, with its part of the groups
-// and of the index.
+// pooledMemory is the approximate size in bytes of a row in the pool, with its share of the groups
+// and the index.
 const pooledMemory = 96
 
 type callGroup struct {
@@ -60,8 +60,8 @@ func (p *callPool) add(h *rows.Head, within bool, peer uint32) {
 	g.first, g.within = int32(len(p.rows)), g.within || within
 }
 
-// countPooled counts the calls of a source whose rows are in any order. It reads about most rows at
-// once.
+// countPooled counts the calls of a source whose rows are in any order. It reads about most rows
+// per pass.
 func (c *callScan) countPooled(ctx context.Context, most int) error {
 	n, _, _ := c.session.Sources[c.src].Bounds()
 	memory := int64(min(n, most)) * pooledMemory

@@ -57,7 +57,7 @@ func (c *callReader) callScan(src int, w scan.Window) (*callScan, error) {
 		clusters: source.ClustersOf(c.session.Sources[src]), cutTraces: make(map[otlpdata.TraceID]struct{})}, nil
 }
 
-// flushIfMany resolves the collected spans if they are many.
+// flushIfMany resolves the collected spans if there are many.
 func (c *callReader) flushIfMany(ctx context.Context) error {
 	if c.peers != nil {
 		return c.peers.resolveIfMany(ctx)
@@ -65,7 +65,7 @@ func (c *callReader) flushIfMany(ctx context.Context) error {
 	return c.resolveIfMany(ctx)
 }
 
-// callSpan reads what calls need of a row. It returns false for spans of other tenants.
+// callSpan reads the fields of a row that calls need. It returns false for spans of other tenants.
 func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.Head, s *storequery.CallSpan) (bool, error) {
 	if err := b.Head(row, h); err != nil {
 		return false, err
@@ -97,8 +97,7 @@ func (c *callReader) belongsToTenant(t *rows.Tables, id uint32) (bool, error) {
 	return shape.Tenant == c.tenant, nil
 }
 
-// countClustered counts the calls of a source in whose blocks the rows of a trace follow each
-// other.
+// countClustered counts the calls of a source with adjacent rows of a trace in each block.
 func (c *callScan) countClustered(ctx context.Context) error {
 	for i := range c.blocks {
 		if !c.window.Touches(&c.blocks[i]) {
@@ -162,8 +161,8 @@ func (c *callScan) isCut(id otlpdata.TraceID) bool {
 	return err != nil || len(blocks) > 1
 }
 
-// countTrace counts the calls among the spans that a source has of a trace. Spans without their
-// parent are added to unresolved.
+// countTrace counts the calls among a trace's spans in one source. Spans without their parent are
+// added to unresolved.
 func (c *callReader) countTrace(src int, id otlpdata.TraceID, w scan.Window, spans []storequery.CallSpan) {
 	if c.peers != nil {
 		c.peers.count(id, w, spans)
@@ -212,7 +211,7 @@ func (c *callScan) countWholeTraces(ctx context.Context) error {
 }
 
 // wholeTraceMemory is the approximate size in bytes of a span of a trace that is read as a whole,
-// with its part of the index in which parents are looked up.
+// with its share of the index for parent lookups.
 const wholeTraceMemory = 160
 
 func (c *callScan) countWholeTrace(ctx context.Context, id otlpdata.TraceID) error {
@@ -237,7 +236,7 @@ func (c *callScan) countWholeTrace(ctx context.Context, id otlpdata.TraceID) err
 	return nil
 }
 
-// eachSpan calls f with the rows of a trace in a source. Damage is recorded, also if f returns it.
+// eachSpan calls f with the rows of a trace in a source. Damage is recorded even if f returns it.
 // The caller runs it within Session.Decode.
 func (c *callReader) eachSpan(ctx context.Context, src int, t *rows.Tables, id otlpdata.TraceID,
 	f func(b source.Block, row int, h *rows.Head, s *storequery.CallSpan) error,

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Builder builds the graphs of calls between services and to peers. Safe for concurrent use.
+// Builder builds the graphs of calls between services and to peers. It is safe for concurrent use.
 type Builder struct {
 	store  *scan.Store
 	caches edgeCaches
@@ -32,8 +32,8 @@ func New(s *scan.Store) *Builder { return &Builder{store: s, caches: newEdgeCach
 //	memtable  │                     rows                     │
 //
 // Each source finds the parents of its own spans, and counts its spans without their duplicates.
-// Other sources are searched for the parents that it does not have, see resolveParents. A span that
-// is in several sources, because it was sent again after a flush, is counted in each.
+// For parents that it does not have, other sources are searched, see resolveParents. A span that is
+// in several sources, because it was resent after a flush, is counted in each.
 //
 // The results for whole minutes of segments are kept in the edge cache.
 func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
@@ -49,7 +49,7 @@ func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time
 	return tracestore.Graph{Edges: c.calls.Edges(), Reasons: reasons}, nil
 }
 
-// readCalls counts calls. It returns why some are missing.
+// readCalls counts calls. It returns the reasons if some are missing.
 func (b *Builder) readCalls(ctx context.Context, c *callReader) (reasons tracestore.Reasons, _ error) {
 	c.session = b.store.BeginQuery(ctx)
 	defer c.session.Release()
@@ -64,8 +64,8 @@ func (b *Builder) readCalls(ctx context.Context, c *callReader) (reasons tracest
 // are collected before they are resolved.
 const batchMemory = 12 << 20
 
-// outOfMemory returns a reason for a partial answer if err says that a query could not get more
-// memory while it ran, and any other error.
+// outOfMemory returns a reason for a partial result if a running query could not get more memory,
+// and any other error unchanged.
 func outOfMemory(err error) (tracestore.Reasons, error) {
 	if tracestore.IsOutOfMemory(err) {
 		return tracestore.Because(tracestore.ReasonLimit, "not all calls were counted: "+err.Error()), nil
@@ -99,7 +99,7 @@ func (c *callReader) reasons() tracestore.Reasons {
 	return reasons
 }
 
-// sourceShare is what a source has within the window.
+// sourceShare is the part of a source within the window.
 type sourceShare struct {
 	src    int
 	split  scan.Split

@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// edgeCaches are the edge caches of tenants. A segment does not change, so calls between two
+// edgeCaches holds the edge caches of tenants. A segment does not change, so calls between two
 // segments stay valid while both exist.
 type edgeCaches struct {
 	lock       chan struct{} // holds a token while a goroutine uses the other fields; see acquire
@@ -35,8 +35,8 @@ func newEdgeCaches() edgeCaches {
 //	  unresolvedBits  spans whose parent is in no segment with a number up to searchedUpTo
 //	  resolved        calls whose parent is in another segment: by segment, minute and duration
 //
-// When a segment is removed, the calls with parents in it are removed as well, and their parents
-// are searched again.
+// When a segment is removed, calls with parents in it are removed as well, and the search for their
+// parents is repeated.
 type edgeCache struct {
 	used      int64
 	numbers   map[source.Source]int // numbers of all sources with statistics, from 1, in order of appearance
@@ -46,7 +46,7 @@ type edgeCache struct {
 	names     []callName
 	texts     map[string]string // one copy of each service name
 	memory    int64             // approximate size in bytes
-	nameBytes int64             // size of ids, names and texts, including those of removed entries
+	nameBytes int64             // size of ids, names and texts, including the ones of removed entries
 }
 
 func newEdgeCache() *edgeCache {
@@ -66,7 +66,7 @@ type cacheEntry struct {
 	unresolvedCount int       // number of bits that are set
 	resolved        map[source.Source]*resolvedCalls
 	searchedUpTo    int            // segments up to this number were searched for parents
-	unresolved      []stats.Orphan // the spans with a bit, unless they are too many; nil: not read
+	unresolved      []stats.Orphan // the spans with a bit, unless there are too many; nil: not read
 	memory          int64
 }
 
@@ -89,8 +89,8 @@ type callPoint struct {
 // maxEntrySpans is the maximum number of unresolved spans of a segment with an entry.
 const maxEntrySpans = 1 << 20
 
-// maxCachedUnresolved is the maximum number of spans in cacheEntry.unresolved. Segments with more
-// are read again by every query.
+// maxCachedUnresolved is the maximum number of spans in cacheEntry.unresolved. Every query rereads
+// segments with more.
 const maxCachedUnresolved = 4096
 
 func (s *callSum) add(o *callSum) {
@@ -117,7 +117,7 @@ func (c *callReader) cache() *edgeCache {
 	return cache
 }
 
-// trim removes the least recently used caches if all together are larger than limit.
+// trim removes the least recently used caches if their total size exceeds limit.
 func (c *edgeCaches) trim(limit int64) {
 	const own = 1 << 10
 	for {
@@ -135,7 +135,7 @@ func (c *edgeCaches) trim(limit int64) {
 	}
 }
 
-// update numbers new sources and removes those that are gone. It reports whether it removed any.
+// update numbers new sources and removes sources that are gone. It reports whether it removed any.
 func (cache *edgeCache) update(sources []source.Source) (gone bool) {
 	here := make(map[source.Source]bool, len(sources))
 	for _, src := range sources {
@@ -203,8 +203,8 @@ func (cache *edgeCache) id(name callName) uint32 {
 	return id
 }
 
-// text returns a copy of s that the cache owns. Names in statistics refer to sections that are not
-// kept in memory.
+// text returns a copy of s that the cache owns. Names in statistics refer to sections that do not
+// stay in memory.
 func (cache *edgeCache) text(s string) string {
 	own, ok := cache.texts[s]
 	if !ok {
@@ -243,7 +243,7 @@ func (cache *edgeCache) addResolved(entry *cacheEntry, from source.Source, o *un
 	entry.unresolved = nil
 }
 
-// compact sums up the calls that addResolved has added.
+// compact merges the calls that addResolved has added.
 func (cache *edgeCache) compact(entry *cacheEntry) {
 	for _, res := range entry.resolved {
 		slices.SortFunc(res.points, func(x, y callPoint) int {

@@ -69,13 +69,13 @@ func (c *callReader) addResolved(name *callName, p *callPoint) {
 	c.edges.AddEdge(&e)
 }
 
-// shapeConnections are the types of connections of shapes, as far as they were needed.
+// shapeConnections caches the types of connections of shapes.
 type shapeConnections struct {
 	tables *rows.Tables // of the shapes; nil: none
 	known  []uint8      // by shape: 1 + tracestore.Connection; 0: not known yet
 }
 
-// connection returns the type of connection that the rows of a shape show.
+// connection returns the type of connection that the rows of a shape indicate.
 func (c *callReader) connection(t *rows.Tables, shape uint32) tracestore.Connection {
 	s := &c.connections
 	if s.tables != t {

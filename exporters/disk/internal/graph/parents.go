@@ -19,8 +19,8 @@ const (
 	// parents are searched.
 	resolveBatch = 1 << 16
 	// maxFarLookups is the maximum number of traces that one query looks up in sources without
-	// spans of about the same time. That many look-ups take some seconds. If they do not suffice,
-	// the answer says so.
+	// spans of about the same time. That many lookups take a few seconds. If they do not suffice,
+	// the result says so.
 	maxFarLookups = 1 << 23
 	// nearMinutes defines "about the same time": at most this number of minutes before the first or
 	// after the last span of a source.
@@ -49,7 +49,7 @@ type parentResolver struct {
 	ids          []otlpdata.TraceID                               // to look up in the current source
 	traceIndex   map[otlpdata.TraceID]int32                       // indexes in byTrace
 	byTrace      []traceParents
-	parents      []otlpdata.SpanID   // of each trace in order, each once
+	parents      []otlpdata.SpanID   // of each trace in order, without duplicates
 	candidates   [][]parentCandidate // by parent: the spans with its id
 }
 
@@ -83,7 +83,7 @@ func (c *callReader) resolveIfMany(ctx context.Context) error {
 
 // resolveParents counts the calls of the unresolved spans whose parents it finds, and then forgets
 // all unresolved spans. Most parents are in a source with spans of about the same time, because a
-// flush has cut the trace. For the others it searches all sources.
+// flush has cut the trace. For other parents it searches all sources.
 func (c *callReader) resolveParents(ctx context.Context) error {
 	if len(c.unresolved) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func (r *parentResolver) parentIndex(f *traceParents, id otlpdata.SpanID) int {
 }
 
 // run searches for the parents of all unresolved spans, and forgets the spans. It returns false if
-// the limit has stopped it.
+// the limit stopped it.
 func (r *parentResolver) run(ctx context.Context) (all bool, _ error) {
 	r.index()
 	for src := range r.reader.session.Sources {

@@ -111,8 +111,8 @@ type idBlock interface {
 
 var _ idBlock = (*block.Block)(nil)
 
-// searchRows searches for parents in a block. If possible, it reads only the rows of traces to be
-// looked up.
+// searchRows searches for parents in a block. If possible, it reads only rows of the traces in
+// question.
 func (r *parentResolver) searchRows(src int, t *rows.Tables, b source.Block) error {
 	brief, ok := b.(idBlock)
 	if !ok {
@@ -155,8 +155,8 @@ func (r *parentResolver) searchTrace(src int, t *rows.Tables, b idBlock, of *blo
 	return nil
 }
 
-// parentSpan reads the fields of a row by which chooseParent and maybeSameSpan compare spans. It
-// omits the duration, and the parent unless the span is its own parent.
+// parentSpan reads the fields of a row that chooseParent and maybeSameSpan compare. It omits the
+// duration, and the parent unless the span is its own parent.
 func (c *callReader) parentSpan(t *rows.Tables, b idBlock, row int, id otlpdata.SpanID, s *storequery.CallSpan) (bool, error) {
 	shapes, err := b.Shapes()
 	if err != nil {

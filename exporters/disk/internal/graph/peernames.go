@@ -10,9 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// peerNames finds the peers that rows call, by the rules of storequery.PeerOf
-// or EdgePeerOf. It numbers their
-// names; 0 stands for none.
+// peerNames finds the peers that rows call, by the rules of storequery.PeerOf or EdgePeerOf. It
+// numbers their names; 0 means none.
 type peerNames struct {
 	index map[string]uint32
 	names []string // from 1
@@ -30,7 +29,8 @@ type peerNames struct {
 	assembler rows.Assembler
 }
 
-// maxPeerNames is the maximum number of names. An answer has no more edges.
+// maxPeerNames is the maximum number of names, which is also the maximum number of edges in a
+// result.
 const maxPeerNames = storequery.MaxPeerEdges
 
 // peerShape says where rows of a shape have the name of their peer.
@@ -91,7 +91,7 @@ func (n *peerNames) peerOf(b source.Block, row int, shape uint32) (uint32, error
 	return n.number(name), err
 }
 
-// number returns the number of a name, or 0 if the name is not valid or there are too many names.
+// number returns the number of a name, or 0 if the name is invalid or there are too many names.
 func (n *peerNames) number(name string) uint32 {
 	number, known := n.index[name]
 	switch {

@@ -21,10 +21,10 @@ import (
 //	parents of all sources     filter ──▶ not in it: counted    in it: uncertain
 //	once more, if uncertain    counted unless the span is a parent
 //
-// If a span of another source answers a call, the parent of that span is unresolved in its source.
+// If the counterpart of a call is in another source, the parent of that span is unresolved there.
 // There may be millions of such parents, from any time, so their ids are not kept in memory. The
-// filter needs a few bits for each, but its false positives make a few calls uncertain that no span
-// answers.
+// filter needs a few bits for each, but its false positives make a few calls uncertain that have no
+// counterpart.
 func (b *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
@@ -47,7 +47,8 @@ type peerCounter interface {
 }
 
 // readPeers counts calls to the peers that [tracestore.Edges].Peers lists. If sums is an
-// EdgeCounter, it also counts calls to hosts, for Edges. It returns why some calls are missing.
+// EdgeCounter, it also counts calls to hosts, for Edges. It returns the reasons if some calls are
+// missing.
 func (b *Builder) readPeers(ctx context.Context, tenant string, w scan.Range, sums peerCounter) (reasons tracestore.Reasons, _ error) {
 	s := b.store.BeginQuery(ctx)
 	defer s.Release()
@@ -75,7 +76,7 @@ type peerReader struct {
 	uncertain []uncertainCall
 }
 
-// uncertainCall is a call that no span in its source answers, but perhaps a span in another source.
+// uncertainCall is a call that has no counterpart in its own source but may have one in another.
 type uncertainCall struct {
 	key  parentKey
 	span storequery.CallSpan
@@ -223,7 +224,7 @@ func (p *peerReader) parentsOf(src int, t *rows.Tables, b source.Block, f func(p
 	return nil
 }
 
-// count counts the calls to peers among the spans that a source has of a trace.
+// count counts the calls to peers among a trace's spans in one source.
 func (p *peerReader) count(id otlpdata.TraceID, w scan.Window, spans []storequery.CallSpan) {
 	p.leaves.Each(spans, func(at int) {
 		if s := &spans[at]; w.Contains(s.Start) {
@@ -232,7 +233,7 @@ func (p *peerReader) count(id otlpdata.TraceID, w scan.Window, spans []storequer
 	})
 }
 
-// add counts a call that no span in its source answers, or collects it if it is uncertain.
+// add counts a call without a counterpart in its source, or collects it if it is uncertain.
 func (p *peerReader) add(id otlpdata.TraceID, s *storequery.CallSpan) {
 	if key := (parentKey{id, s.ID}); p.filter.mayHave(key) {
 		p.uncertain = append(p.uncertain, uncertainCall{key, *s})
@@ -249,7 +250,7 @@ func (p *peerReader) resolveIfMany(ctx context.Context) error {
 	return p.resolveUncertain(ctx)
 }
 
-// resolveUncertain counts the uncertain calls that no span answers, and then forgets all uncertain
+// resolveUncertain counts the uncertain calls without a counterpart, and then forgets all uncertain
 // calls.
 func (p *peerReader) resolveUncertain(ctx context.Context) error {
 	if len(p.uncertain) == 0 {

@@ -43,7 +43,7 @@ func (p *peerReader) scanPeers(ctx context.Context, src int, w scan.Window) erro
 	return part.countWholeTraces(ctx)
 }
 
-// peerScan reads the rows of one source in whose blocks the rows of a trace follow each other.
+// peerScan reads the rows of one source with adjacent rows of a trace in each block.
 type peerScan struct {
 	session     *scan.Session
 	peers       *peerReader
@@ -115,7 +115,7 @@ func (c *peerScan) scanBlock(b source.Block) error {
 	return nil
 }
 
-// use reads the fields of a block that show which rows call a peer.
+// use reads the fields of a block that determine which rows call a peer.
 func (c *peerScan) use(b parentBlock) (err error) {
 	c.block, c.parents, c.ends = b, nil, nil
 	if c.traces, err = b.Traces(); err != nil {
@@ -192,8 +192,8 @@ func (c *peerScan) countSmall(t *block.Trace) (err error) {
 	return nil
 }
 
-// countRow counts a row that is not a parent, if it calls a peer and no row with the same id
-// answers it.
+// countRow counts a row that is not a parent, if it calls a peer and no row with the same id is its
+// counterpart.
 func (c *peerScan) countRow(t *block.Trace, row int32) error {
 	id := c.id(row)
 	for other := t.First; other < t.First+t.Rows; other++ {

@@ -14,10 +14,10 @@ import (
 // segment does not have the parent. It does so for the tenants that were queried before, the least
 // recently queried first, or for the tenant "" if there are none.
 //
-// Warm works on one segment after the other, among those that exist at that time. After each it
-// releases everything and calls pace with the time that it has worked. A query waits while Warm
-// works on a segment. After maxWarmWait it makes Warm abandon that segment. Warm does not report
-// damage, because queries do. It returns the errors of pace and ctx.
+// Warm works on one existing segment after the other. After each, it releases everything and calls
+// pace with its working time. A query waits while Warm works on a segment; after maxWarmWait, it
+// makes Warm abandon the segment. Warm does not report damage, because queries do. It returns the
+// errors of pace and ctx.
 func (b *Builder) Warm(ctx context.Context, pace func(worked time.Duration) error) error {
 	tenants, err := b.caches.tenants(ctx)
 	if err != nil {
@@ -88,8 +88,8 @@ func (b *Builder) warmNext(ctx context.Context, tenant string, done map[source.S
 	return false, nil
 }
 
-// maxWarmWait is the maximum time that a query waits for Warm. Usually it is longer than Warm needs
-// for a segment.
+// maxWarmWait is the maximum time that a query waits for Warm. Usually Warm needs less for a
+// segment.
 const maxWarmWait = 100 * time.Millisecond
 
 // acquire waits for the lock.

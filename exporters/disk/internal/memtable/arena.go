@@ -11,8 +11,8 @@ const (
 	defaultKeep  = 128 // maximum number of free chunks: the rows of one full table
 )
 
-// Pool recycles the chunks of released tables to relieve the garbage collector. Safe for concurrent
-// use.
+// Pool recycles the chunks of released tables to relieve the garbage collector. It is safe for
+// concurrent use.
 type Pool struct {
 	chunk, keep int
 

@@ -89,8 +89,8 @@ func (t *Table) dropUnpublished() {
 	}
 }
 
-// blockHints is the part of a blockInfo that hints (whether a block may hold a text) are computed
-// from.
+// blockHints is the part of a blockInfo from which hints (whether a block may hold a text) are
+// computed.
 type blockHints struct {
 	sealed              bool // the block is full and visible, and does not change any more
 	encoded, incomplete bool

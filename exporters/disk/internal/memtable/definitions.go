@@ -49,8 +49,8 @@ func (t *Table) addDefinition(tag rows.Tag, payload []byte) error {
 	if err == nil && !known {
 		err = fmt.Errorf("%w: unknown item type %d", rows.ErrCorrupt, tag)
 	}
-	// Also after an error: if the column of a word is missing, the definition of the word marks the
-	// column as lost.
+	// Do this even after an error: if the column of a word is missing, the definition of the word
+	// marks the column as lost.
 	for len(t.columns) < len(t.tables.Columns) {
 		t.columns = append(t.columns, column{})
 		t.otherBytes += columnBytes

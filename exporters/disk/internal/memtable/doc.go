@@ -1,8 +1,8 @@
-// Package memtable implements the memtable of the span store: it holds the most recent spans, those
-// that are in the write-ahead log but not in a segment yet. It interns spans, answers searches over
-// them, provides them to the segment writer, and is rebuilt from the log at start.
+// Package memtable implements the memtable of the span store, which holds the most recent spans:
+// the spans that are in the write-ahead log but not in a segment yet. It interns spans, makes them
+// searchable, passes them to the segment writer, and is rebuilt from the log at start.
 //
-// Rows, in the encoding of package rows, are stored in the order of arrival. The bytes of a request
+// Rows, in the encoding of package rows, are stored in order of arrival. The bytes of a request
 // form one record; the log writes the same bytes that readers decode.
 //
 //	arena    [chunk 1 MiB] [chunk 1 MiB] [one large item] ...   records; no item spans two chunks
@@ -23,10 +23,10 @@
 // The shape of a span is predicted from properties that are cheap to read (see shapeCache) and then
 // compared exactly, which succeeds for almost every span. Otherwise the span is converted to a list
 // of fields. A hash over service, scope, name, kind, status and the places, keys and kinds of the
-// fields finds its shape, which is compared as well. A string becomes a word of the dictionary of
-// its column, unless most earlier texts of the column were new. The word of the last span with the
-// same shape is tried first. New definitions are written to the record before the row that needs
-// them, and are indexed by the same functions that replay uses.
+// fields finds its shape, which is then compared exactly too. A string becomes a word of the
+// dictionary of its column, unless most earlier texts of the column were new. The word of the last
+// span with the same shape is tried first. New definitions are written to the record before the row
+// that needs them, and are indexed by the same functions that replay uses.
 //
 // # Guard
 //

@@ -63,7 +63,7 @@ func (n *interner) initialLayout(s *otlpdata.Span) spanLayout {
 }
 
 // chooseLayout chooses the layout of a span that has no shape in layout f. It replaces the fields
-// in n.list, which are those of layout f, with the fields of the new layout.
+// in n.list, which belong to layout f, with the fields of the new layout.
 func (n *interner) chooseLayout(s *otlpdata.Span, f spanLayout) spanLayout {
 	svc, limits := n.service(), &n.t.options.Limits
 	if n.t.atShapeLimit(svc) {
@@ -112,7 +112,7 @@ func (t *Table) shouldSimplify(s *service) bool {
 func mayAdd(set *index, hash uint64, limit int) bool { return set.used < limit || set.has(hash) }
 
 // setHashes returns the hashes of the attribute fields and of the event fields of a list. An empty
-// set has a hash, too.
+// set has a hash as well.
 func setHashes(list []field) (attributes, events uint64) {
 	for i := range list {
 		switch list[i].place {

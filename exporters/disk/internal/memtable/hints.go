@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// maxCached is the maximum number of cached attribute look-ups of a snapshot.
+// maxCached is the maximum number of cached attribute lookups of a snapshot.
 const maxCached = 256
 
 // attributeInfo is the result of looking up an attribute in all blocks.
@@ -20,7 +20,7 @@ type attributeInfo struct {
 func (s *snapshot) HoldsIntegers() bool { return false }
 
 // MayHold returns false if the text is neither a word of a column with the key nor in the filter of
-// the block. A block that still grows has no filter yet. If the text is a word, it is not known
+// the block. A block that is still growing has no filter yet. If the text is a word, it is unknown
 // which blocks have the word.
 func (s *snapshot) MayHold(block int, key, text string) bool {
 	a := s.lookUpAttribute(key, text)

@@ -52,8 +52,8 @@ const (
 	yieldEvery = 256
 	// maxScratch is the maximum size in bytes of scratch memory that is kept for the next span.
 	maxScratch = 1 << 20
-	// maxAppend is the size in bytes above which Append takes no more spans, so that the memory of
-	// a request that waits to be written is limited.
+	// maxAppend is the size in bytes above which Append adds no more spans, to limit the memory of
+	// a request that waits to be written.
 	maxAppend = 16 << 20
 	// fullRecord is the size in bytes above which the next span starts a new record. Damage to a
 	// record costs all of its spans.
@@ -65,7 +65,7 @@ const (
 // errRecordFull ends the walk of a batch when the table is full or the batch too large.
 var errRecordFull = errors.New("memtable is full or batch is too large")
 
-// begin prepares for a batch of which the first skip spans are already stored.
+// begin prepares for a batch whose first skip spans are already stored.
 func (n *interner) begin(tenant string, skip int) {
 	n.skip, n.started, n.record = skip, n.t.arena.written, n.t.arena.written
 	n.tenant, n.tenantHash = tenant, n.t.hash.text(tenant)
@@ -73,7 +73,7 @@ func (n *interner) begin(tenant string, skip int) {
 	n.traces = n.traces[:0]
 }
 
-// end drops references to the batch, and lists that grew large.
+// end drops references to the batch, and lists that have grown large.
 func (n *interner) end() {
 	if max(cap(n.list), cap(n.extra), cap(n.rowHints.texts)) > maxList {
 		n.list, n.extra, n.positions, n.rowHints.texts = nil, nil, nil, nil
@@ -171,7 +171,8 @@ func (n *interner) cell(row []byte, at *slot, p rows.Place, v *otlpdata.Value) (
 	return rows.AppendCell(row, otlpdata.ValueString, rows.Cell{Data: text}), nil
 }
 
-// yieldLock lets readers take the lock from time to time, and drops scratch memory that grew large.
+// yieldLock lets readers take the lock from time to time, and drops scratch memory that has grown
+// large.
 func (n *interner) yieldLock() {
 	if cap(n.row) > maxScratch {
 		n.row = nil

@@ -15,8 +15,8 @@ type Options struct {
 	Limits   Limits
 }
 
-// Limits limit the vocabulary: columns, words, shapes and other definitions. Zero values select
-// those of [DefaultLimits].
+// Limits limit the vocabulary: columns, words, shapes and other definitions. Zero values select the
+// values of [DefaultLimits].
 type Limits struct {
 	// Words is the maximum number of words in the dictionary of a column.
 	Words int
@@ -49,7 +49,7 @@ func DefaultLimits() Limits {
 		Shapes: 64 << 10, Columns: 8 << 10, Services: 16 << 10, Resources: 32 << 10, Scopes: 16 << 10}
 }
 
-// simplifyShare is the inverse share of the shape limits above which new shapes become simpler.
+// New shapes become simpler above 1/simplifyShare of the shape limits.
 const simplifyShare = 8
 
 // Limits for one span. Above them, parts of the span are encoded as a whole.

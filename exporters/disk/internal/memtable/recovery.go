@@ -13,14 +13,14 @@ type Recovery struct {
 	Report wal.Report
 	// Unreadable is the number of rows that are damaged or refer to a lost definition.
 	Unreadable int
-	// Missing is the number of rows of lost records. Rows of records at the end of the log are not
-	// known, except from Report.Weight.
+	// Missing is the number of rows of lost records. For records at the end of the log it is known
+	// only from Report.Weight.
 	Missing int
 	// Invalid is the first error about a record that is not what Append wrote, or nil.
 	Invalid error
 }
 
-// Unacknowledged reports whether only records are lost that were never synced. Rows that need their
+// Unacknowledged reports whether all lost records were never synced. Rows that need their
 // definitions were not acknowledged either.
 func (r *Recovery) Unacknowledged() bool {
 	return r.Report.Unsynced > 0 && r.Report.Sound() && r.Invalid == nil
@@ -31,7 +31,7 @@ func (r *Recovery) Damaged() bool {
 	return r.Unreadable > 0 || r.Missing > 0 || r.Invalid != nil || !r.Report.Sound()
 }
 
-// Describe says what a damaged log has lost. rows is the number of rows that were read.
+// Describe describes the losses of a damaged log. rows is the number of rows that were read.
 func (r *Recovery) Describe(rows int) string {
 	n, atLeast := r.Lost(rows)
 	text := fmt.Sprintf("%d acknowledged spans are lost", n)
@@ -64,8 +64,8 @@ func (r *Recovery) Lost(rows int) (n int, atLeast bool) {
 }
 
 // ReplayLog rebuilds a table from a log. If the log is damaged, the table has all rows whose record
-// and definitions are somewhere in it. Errors come from wal.Dir.Replay; the table then has what was
-// read before.
+// and definitions are somewhere in the log. Errors come from wal.Dir.Replay; the table then has the
+// rows that were read before.
 func ReplayLog(log *wal.Dir, epoch uint64, newTable func() *Table) (*Table, Recovery, error) {
 	t := newTable()
 	r, err := t.replayLog(log, epoch)

@@ -2,8 +2,9 @@ package memtable
 
 import "github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 
-// repeats are the definitions that the log does not repeat yet. The log has each definition twice,
-// far apart: otherwise a damaged record would cost all later rows that need its definitions.
+// repeats holds the definitions that the log has not repeated yet. The log has each definition
+// twice, far apart: otherwise a damaged record would make all later rows unreadable that need its
+// definitions.
 type repeats struct {
 	fresh   []ref // made since the last repetition
 	due     []ref // made before it: the distance is at least repeatEvery

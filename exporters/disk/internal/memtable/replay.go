@@ -11,7 +11,7 @@ import (
 // visible; lost is the number of rows that are damaged or refer to missing definitions. Replay
 // returns an error that matches rows.ErrCorrupt if part of the record is not what Append wrote;
 // rows that do not depend on that part are added nevertheless. Existing sources must not be read
-// during a replay: it is meant for the start, when there are no readers yet.
+// during a replay, which is meant for the start, when there are no readers yet.
 func (t *Table) Replay(record []byte) (lost int, err error) {
 	t.writing.Lock()
 	defer t.writing.Unlock()

@@ -15,8 +15,8 @@ import (
 type Input struct {
 	Tables *rows.Tables
 	Rows   int
-	// Row returns the encoded row i, which must be less than Rows, for rows.Tables.ReadRow. Safe
-	// for concurrent use.
+	// Row returns the encoded row i, which must be less than Rows, for rows.Tables.ReadRow. It is
+	// safe for concurrent use.
 	Row func(i int) []byte
 }
 

@@ -86,8 +86,8 @@ func New(o Options) *Table {
 	return t
 }
 
-// Append adds the spans of a batch, starting with the span with index from: as many as fit, at
-// least one. They are visible when Append returns. After an error no span of the batch is visible.
+// Append adds the spans of a batch, starting at index from: as many as fit, at least one. They are
+// visible when Append returns. After an error no span of the batch is visible.
 func (t *Table) Append(b *otlpdata.Batch, from int) (Appended, error) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
@@ -208,7 +208,7 @@ func (t *Table) full() bool {
 }
 
 // Arrived records that the next spans arrive at the given time. Append does so with the receive
-// time of a batch. Replay does not know the times, so its caller has to provide them.
+// time of a batch. Replay does not know the times, so its caller must provide them.
 func (t *Table) Arrived(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,7 +236,7 @@ func (t *Table) Arrivals() (first, last time.Time) {
 }
 
 // Release returns the memory of the rows to the pool. The table, its records and sources, and
-// strings from them must not be used any more, because the next table overwrites them.
+// strings from them must not be used afterwards, because the next table overwrites them.
 func (t *Table) Release() {
 	t.writing.Lock()
 	defer t.writing.Unlock()

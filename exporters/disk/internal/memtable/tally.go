@@ -16,7 +16,7 @@ var _ source.Tally = (*snapshot)(nil)
 
 const (
 	// maxTallyCells is the maximum number of cells of series (see stats.Collector.Cells), about 8
-	// MiB. A table whose spans have arbitrary times exceeds it and is not counted.
+	// MiB. A table whose spans have arbitrary times exceeds this and is not counted.
 	maxTallyCells = 1 << 16
 	// tallyStep is the number of rows that are counted before the context is checked again.
 	tallyStep = 1 << 14
@@ -42,8 +42,8 @@ type tally struct {
 
 // tallyShape holds the properties of a shape for counting.
 type tallyShape struct {
-	series uint32 // 1 + id of its series; 0: not known, or depends on the row
-	state  uint32 // 1 + position of the tracestate; 0: there is none, or series is not known
+	series uint32 // 1 + id of its series; 0: unknown, or depends on the row
+	state  uint32 // 1 + position of the tracestate; 0: there is none, or series is unknown
 }
 
 // Tally implements source.Tally. The first call takes some 100 ns per row.

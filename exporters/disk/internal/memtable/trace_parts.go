@@ -17,7 +17,7 @@ func (s *snapshot) TraceParts() (source.PartReader, error) {
 	return &partReader{s: s, traces: s.table.traces.maximum(s.rows)}, nil
 }
 
-// maximum returns a number that is at least the number of traces with the given number of rows.
+// maximum returns an upper bound for the number of traces with the given number of rows.
 func (t *traces) maximum(rows int) int {
 	if p := t.slots.Load(); p != nil {
 		return min(rows, len(*p))

@@ -18,8 +18,8 @@ type traces struct {
 
 const firstTraceSlots = 1024
 
-// link makes a row the last one of its hash, and sets before to 1 + the preceding one, 0 if there
-// is none.
+// link makes a row the last row of its hash, and sets before to 1 + the previous last row, or 0 if
+// there was none.
 func (t *traces) link(hash uint64, row uint32, before *uint32) {
 	p := t.slots.Load()
 	if p == nil || 4*t.used >= 3*len(*p) {

@@ -10,7 +10,7 @@ import (
 
 var _ source.Versioned = (*snapshot)(nil)
 
-// TraceVersion implements source.Versioned. The number is that of the last row, from 1.
+// TraceVersion implements source.Versioned. It returns the number of the last row, counted from 1.
 func (s *snapshot) TraceVersion(tenant string, id otlpdata.TraceID) (number uint64, stored time.Time, err error) {
 	t := s.table
 	at := t.traces.last(t.hash.trace(t.hash.text(tenant), &id))
@@ -28,13 +28,14 @@ func (s *snapshot) TraceVersion(tenant string, id otlpdata.TraceID) (number uint
 	return 0, time.Time{}, nil
 }
 
-// arrival says that rows from one on arrived at a time or up to arrivalStep later.
+// arrival records that a row and its successors arrived at a time or up to arrivalStep later.
 type arrival struct {
 	row int
 	at  time.Time
 }
 
-// arrivalStep is the accuracy of arrival times of rows, and maxArrivals how many are kept.
+// arrivalStep is the accuracy of the arrival times of rows, maxArrivals the number of arrival times
+// that are kept.
 const (
 	arrivalStep = time.Second
 	maxArrivals = 64
@@ -51,7 +52,7 @@ func (t *Table) noteArrival(at time.Time) {
 	t.arrivals = append(t.arrivals, arrival{t.published, at})
 }
 
-// arrivalOf returns when a row arrived, or zero if that is not known.
+// arrivalOf returns when a row arrived, or zero if that is unknown.
 func (t *Table) arrivalOf(row int) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,10 +19,10 @@ type words struct {
 	last   uint32 // 1 + last word that was found by its text, 0 if none
 	values int    // number of texts seen
 	// closed is set when too many texts were new: no more words are added. tried and found then
-	// count look-ups and hits.
+	// count lookups and hits.
 	closed       bool
 	tried, found int
-	skipLookup   bool // closed, and look-ups do not pay off
+	skipLookup   bool // closed, and lookups are not worthwhile
 	inline       bool // a row holds a text of the column that is not a word
 }
 
@@ -31,10 +31,10 @@ const (
 	// texts.
 	freeWords = 256
 	// newShare is an inverse share. A dictionary is closed when more than 1/newShare of the texts
-	// were new. Look-ups in a closed dictionary stop when they find fewer than 1/newShare of the
+	// were new. Lookups in a closed dictionary stop when they find fewer than 1/newShare of the
 	// texts.
 	newShare = 4
-	// lookupTrial is the number of look-ups after which their hit rate is evaluated.
+	// lookupTrial is the number of lookups after which their hit rate is evaluated.
 	lookupTrial = 256
 )
 
@@ -92,7 +92,7 @@ func (w *words) rejectsNew(have, limit int) bool {
 	return w.closed
 }
 
-// recordLookup counts a look-up in a closed dictionary, and stops further look-ups if too few
+// recordLookup counts a lookup in a closed dictionary, and stops further lookups if too few
 // succeed.
 func (w *words) recordLookup(found bool) {
 	if !w.closed {

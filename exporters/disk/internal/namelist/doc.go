@@ -1,7 +1,7 @@
 // Package namelist stores sorted lists of names, so that a part of a list can be read without the
 // rest: the services of all tenants, and their operations.
 //
-//	keys.go    names as keys, whose order as bytes is that of the names
+//	keys.go    names as keys, which as bytes have the same order as the names
 //	pages.go   sorted keys in pages, with a directory of the first keys
 //	lists.go   Lists: services and operations; Builder
 //
@@ -12,7 +12,7 @@
 //	part       the text with 00 FF for each byte 00, then 00 01
 //
 // Kinds are 0 for none, 1 client, 2 consumer, 3 internal, 4 producer, 5 server. Operations have the
-// names and kinds under which they are listed (otlpdata.Span.Operation and KindName).
+// names and kinds that lists show (otlpdata.Span.Operation and KindName).
 //
 //	pages      page*
 //	page       CRC-32C of the rest [4], key*

@@ -13,7 +13,7 @@ import (
 )
 
 // Builder builds lists. Services are added in ascending order of tenant and name, and operations in
-// ascending order of tenant, service, name and kind. Repetitions are ignored. The zero value is
+// ascending order of tenant, service, name and kind. Duplicates are ignored. The zero value is
 // empty.
 type Builder struct {
 	services, operations pageWriter
@@ -59,8 +59,8 @@ func (b *Builder) Finish() (services, operations, directory []byte) {
 	return b.services.pages, b.operations.pages, directory
 }
 
-// Lists are the services of all tenants and their operations. The pages are in memory, or in a
-// file. Safe for concurrent use.
+// Lists are the services of all tenants and their operations. The pages are in memory or in a file.
+// They are safe for concurrent use.
 type Lists struct {
 	services, operations pages
 	size                 int64
@@ -82,7 +82,7 @@ func Open(directory []byte, services, operations int64) (*Lists, error) {
 	return l, nil
 }
 
-// Lists returns the lists in memory. The Builder must not be used any more.
+// Lists returns the lists in memory. The Builder must not be used afterwards.
 func (b *Builder) Lists() *Lists {
 	services, operations, directory := b.Finish()
 	l, err := Open(directory, int64(len(services)), int64(len(operations)))
@@ -94,7 +94,7 @@ func (b *Builder) Lists() *Lists {
 	return l
 }
 
-// Of returns lists in memory. Services are sorted, without repetitions.
+// Of returns lists in memory. Services must be sorted, without duplicates.
 func Of(services []source.Service) *Lists {
 	var b Builder
 	var ops []tracestore.Operation
@@ -150,8 +150,8 @@ func (l *Lists) EachOperation(read Read, tenant, service, from string, visit fun
 	return err
 }
 
-// eachPart visits the keys that begin with a prefix, which is complete parts, and whose next part
-// is not below from.
+// eachPart visits the keys that begin with a prefix and whose next part is not below from. The
+// prefix consists of complete parts.
 func eachPart(p *pages, read Read, prefix []byte, from string, visit func(text []byte, last byte) bool) error {
 	wrong := false
 	err := p.each(appendText(bytes.Clone(prefix), from), read, func(key []byte) bool {

@@ -27,7 +27,7 @@ type attributeLister struct {
 	assembler rows.Assembler
 }
 
-// role is what the cells of a column are to a topic.
+// role is the role of a column's cells for a topic.
 type role uint8
 
 const (
@@ -41,7 +41,8 @@ func newAttributeLister(s *scan.Session, src int, t topic, l *list) *attributeLi
 	return &attributeLister{scan: newShapeScan(s), src: src, topic: t, list: l, scopes: make(map[uint32]bool), known: make(map[uint32]bool)}
 }
 
-// addFromTables adds what is known without reading rows, and determines which rows have more.
+// addFromTables adds the texts that are known without reading rows, and determines which rows have
+// more.
 func (a *attributeLister) addFromTables(ctx context.Context) error {
 	return eachShape(ctx, a.scan.session, []int{a.src}, a.topic.tenant, func(_ int, t *rows.Tables, id uint32, shape *rows.Shape) {
 		if a.tables == nil {
@@ -152,8 +153,8 @@ func (a *attributeLister) dictionary(column uint32) bool {
 	return true
 }
 
-// addFromRows adds what only rows have, until the list is full. It reads at maxRows the given
-// number of rows and returns how many it may have read.
+// addFromRows adds the texts that only rows have, until the list is full. It reads at most the
+// given number of rows and returns an upper bound of the number read.
 func (a *attributeLister) addFromRows(ctx context.Context, maxRows int) (read int, _ error) {
 	if a.list.full() {
 		return 0, nil

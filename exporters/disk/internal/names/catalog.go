@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Catalog lists services and operations, and keys and values of attributes. Safe for concurrent
-// use.
+// Catalog lists services and operations, and keys and values of attributes. It is safe for
+// concurrent use.
 type Catalog struct {
 	store   *scan.Store
 	lists   *listCache // of the names in segments
@@ -37,8 +37,8 @@ func (c *Catalog) Services(ctx context.Context, tenant string, q tracestore.Name
 	return l.names, l.more(), s.Damaged()
 }
 
-// Operations implements tracestore.Catalog. If the names of a service are too many for the catalog
-// of a source and are stored in rows, it lists those of the newest spans.
+// Operations implements tracestore.Catalog. If a service has so many names that a source stores
+// them in rows instead of its catalog, it lists the names of the newest spans.
 func (c *Catalog) Operations(
 	ctx context.Context, tenant, service, kind string, q tracestore.NameQuery,
 ) (ops []tracestore.Operation, more bool, err error) {
@@ -54,8 +54,9 @@ func (c *Catalog) Operations(
 // adder adds the names in the catalog of a source to a list.
 type adder func(ctx context.Context, s *scan.Session, src int, k listKey, l *nameList) error
 
-// list returns a list with the names in all sources. add adds those of one source; damage that it
-// returns is reported, and the names are taken from the vocabulary. The list must not be changed.
+// list returns a list with the names in all sources. add adds the names of one source; if it
+// returns damage, list reports the damage and takes the names from the vocabulary. The list must
+// not be modified.
 func (c *Catalog) list(ctx context.Context, s *scan.Session, k listKey, add adder) (*nameList, error) {
 	k.query.Limit = limit(s, k.query.Limit)
 	return c.answers.get(ctx, s.Sources, allSources(s), k, func() (*nameList, error) {
@@ -75,8 +76,8 @@ func (c *Catalog) list(ctx context.Context, s *scan.Session, k listKey, add adde
 	})
 }
 
-// listOf returns a list with the names in segments. Few lists are made at once, because making one
-// takes memory.
+// listOf returns a list with the names in segments. Few lists are made at the same time, because
+// making one takes memory.
 func (c *Catalog) listOf(ctx context.Context, s *scan.Session, segments []int, k listKey, add adder) (*nameList, error) {
 	return c.lists.get(ctx, s.Sources, segments, k, func() (*nameList, error) {
 		l := newNameList(k.query)
@@ -95,7 +96,7 @@ func addAll(ctx context.Context, s *scan.Session, sources []int, k listKey, l *n
 		if _, ok := s.Sources[src].(source.Catalog); ok {
 			err := add(ctx, s, src, k, l)
 			if d := damageOf(err); d != nil {
-				s.ReportDamage(d) // no names are lost: the vocabulary has them, too
+				s.ReportDamage(d) // no names are lost: the vocabulary has them as well
 				l.brief = true
 			} else if err != nil {
 				return err
@@ -110,8 +111,8 @@ func addAll(ctx context.Context, s *scan.Session, sources []int, k listKey, l *n
 	return nil
 }
 
-// split returns the numbers of the sources whose names may be kept, and of the others. Some sources
-// exist only for one view, such as the rest of a memtable after a deletion; they have no
+// split returns the numbers of the sources whose names may be cached, and of the others. Some
+// sources exist only for one view, such as the rest of a memtable after a deletion; they have no
 // statistics.
 func split(s *scan.Session) (segments, rest []int) {
 	for i, src := range s.Sources {
@@ -126,7 +127,7 @@ func split(s *scan.Session) (segments, rest []int) {
 	return segments, rest
 }
 
-// limit returns the maximum length of a list, given that of a query.
+// limit returns the maximum length of a list, given the limit of a query.
 func limit(s *scan.Session, asked int) int {
 	if asked <= 0 {
 		return s.Options.MaxValues
@@ -179,8 +180,8 @@ func addVocabulary(ctx context.Context, s *scan.Session, src int, k listKey, l *
 	return l.merge(ctx, fresh.each)
 }
 
-// addFromRows adds the operations that the catalogs of some sources do not know: those of their
-// vocabularies, and of names in rows those of the newest spans.
+// addFromRows adds operations that the catalogs of some sources lack: from their vocabularies and,
+// for names in rows, from the newest spans.
 func addFromRows(ctx context.Context, s *scan.Session, k listKey, l *nameList) error {
 	fresh := newFreshNames(l)
 	sc := newShapeScan(s)

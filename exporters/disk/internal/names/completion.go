@@ -25,22 +25,21 @@ const (
 	maxTextBytes = 2 << 20
 )
 
-// topic is what texts are listed of: the attribute keys of a tenant, or the values of one key.
+// topic is what a list contains: the attribute keys of a tenant, or the values of one key.
 type topic struct {
 	tenant string
 	keys   bool
 	key    string // unless keys is set
 }
 
-// AttributeKeys implements tracestore.Catalog. Of keys that are stored in rows it lists
-// those of the newest spans. A list has at maxRows maxListBytes bytes.
+// AttributeKeys implements tracestore.Catalog. If keys are stored in rows, it lists the keys of the
+// newest spans. A list has at most maxListBytes bytes.
 func (c *Catalog) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
 	return c.complete(ctx, topic{tenant: tenant, keys: true}, prefix, limit)
 }
 
-// AttributeValues implements tracestore.Catalog. If there are more values than limit, or
-// values are stored in rows, it lists those of the newest spans. A list has at maxRows maxListBytes
-// bytes.
+// AttributeValues implements tracestore.Catalog. If there are more values than limit, or values are
+// stored in rows, it lists the values of the newest spans. A list has at most maxListBytes bytes.
 func (c *Catalog) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
 	if key == otlpdata.FlagsAttribute {
 		return []string{}, nil
@@ -126,8 +125,8 @@ func (c *completion) learn(ctx context.Context, src int) (*knownTexts, error) {
 	return k, nil
 }
 
-// read adds the texts in the vocabulary and in at maxRows the given number of rows of a source.
-// whole is false if maxListRows allowed fewer rows.
+// read adds the texts in the vocabulary and in at most the given number of rows of a source. whole
+// is false if maxListRows allowed fewer rows.
 func (c *completion) read(ctx context.Context, src int, l *list, maxRows int) (whole bool, _ error) {
 	a := newAttributeLister(c.session, src, c.topic, l)
 	if err := a.addFromTables(ctx); err != nil {

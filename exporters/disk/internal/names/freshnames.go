@@ -12,11 +12,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// freshNames collects names that a list lacks, in any order.
+// freshNames collects names that are not in a list, in any order.
 type freshNames struct {
 	list   *nameList
 	names  map[tracestore.Operation]struct{}
-	inRows bool // there are others, in rows
+	inRows bool // there are more, in rows
 	bytes  int
 }
 

@@ -19,9 +19,9 @@ type listKey struct {
 	query         tracestore.NameQuery
 }
 
-// listCache keeps lists of the names in some sources until another one is added, or one is removed
-// or has changed. Concurrent queries for the same list wait until it is made once. Above a size the
-// cache drops its lists. Safe for concurrent use.
+// listCache caches lists of the names in some sources until a source is added, removed or changed.
+// Concurrent queries for the same list wait until it is made once. Above a maximum size, the cache
+// drops all lists. It is safe for concurrent use.
 type listCache struct {
 	limit int64
 
@@ -31,8 +31,8 @@ type listCache struct {
 	memory  int64
 }
 
-// identity identifies a source without keeping it in memory: the source may be a memtable that was
-// flushed. Identities of different sources differ, also if one of them does not exist any more.
+// identity identifies a source without keeping it in memory, because the source may be a memtable
+// that was flushed. Identities of different sources differ even if one of them no longer exists.
 type identity weak.Pointer[byte]
 
 func identityOf(s source.Source) identity {
@@ -40,7 +40,7 @@ func identityOf(s source.Source) identity {
 	return identity(weak.Make((*byte)(words[1])))
 }
 
-// keptList is a list that is kept or in the making.
+// keptList is a list that is cached or being made.
 type keptList struct {
 	made chan struct{} // closed when list and err are set
 	list *nameList
@@ -49,8 +49,8 @@ type keptList struct {
 
 func newListCache(limit int64) *listCache { return &listCache{limit: limit} }
 
-// get returns the list for a key and some of the sources. The result must not
-// be changed. make makes it if it is not kept.
+// get returns the list for a key and some of the sources. make makes it if it is not cached. The
+// result must not be modified.
 func (c *listCache) get(
 	ctx context.Context, all []source.Source, some []int, k listKey, make func() (*nameList, error),
 ) (*nameList, error) {
@@ -76,7 +76,7 @@ func (c *listCache) get(
 
 var errNotMade = errors.New("list of names was not made")
 
-// make makes a list and lets the queries that wait for it continue, also after a panic.
+// make makes a list and lets the queries that wait for it continue, even after a panic.
 func (c *listCache) make(k listKey, l *keptList, make func() (*nameList, error)) (*nameList, error) {
 	l.err = errNotMade
 	defer c.keep(k, l)
@@ -84,7 +84,7 @@ func (c *listCache) make(k listKey, l *keptList, make func() (*nameList, error))
 	return l.list, l.err
 }
 
-// find returns the list for a key. mine reports that the caller makes it and then calls keep.
+// find returns the list for a key. If mine is true, the caller must make it and then call keep.
 func (c *listCache) find(all []source.Source, some []int, k listKey) (l *keptList, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,14 +103,14 @@ func (c *listCache) find(all []source.Source, some []int, k listKey) (l *keptLis
 	return l, true
 }
 
-// current reports whether the lists are those of the given sources.
+// current reports whether the lists belong to the given sources.
 func (c *listCache) current(all []source.Source, some []int) bool {
 	return c.lists != nil && slices.EqualFunc(c.sources, some, func(s identity, i int) bool { return s == identityOf(all[i]) })
 }
 
 func (c *listCache) drop() { c.lists, c.memory = make(map[listKey]*keptList), 0 }
 
-// keep ends the making of a list, and keeps it unless it failed or is too large.
+// keep caches a list that was made, unless making it failed or it is too large.
 func (c *listCache) keep(k listKey, l *keptList) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,13 +18,13 @@ const maxNameBytes = 4 << 20
 // checkEvery is the number of names after which the context is checked again.
 const checkEvery = 1 << 12
 
-// nameList is the first names that a query selects in the sources that were merged: services, or
+// nameList holds the first names that a query selects in the merged sources: services, or
 // operations of a service. It owns its names.
 type nameList struct {
 	query tracestore.NameQuery
 	list  []tracestore.Operation // sorted, distinct; at most one more than the limit of the query
 	cut   bool                   // names may be missing for another reason than the limit
-	brief bool                   // made in spite of damage: to be made again for the next query
+	brief bool                   // made despite damage: remake it for the next query
 	names []string               // of services, when the list is complete
 	// Sources in which names of the service are stored in rows only.
 	incomplete []identity
@@ -37,13 +37,13 @@ func (l *nameList) clone() *nameList {
 	return &nameList{query: l.query, list: slices.Clip(l.list), cut: l.cut, brief: l.brief, incomplete: slices.Clip(l.incomplete)}
 }
 
-// first returns as many elements as the query wants.
+// first returns as many elements as the query requests.
 func (l *nameList) first() []tracestore.Operation {
 	n := min(len(l.list), l.query.Limit)
 	return l.list[:n:n]
 }
 
-// more reports whether the query selects other names, too.
+// more reports whether the query selects further names.
 func (l *nameList) more() bool { return l.cut || len(l.list) > l.query.Limit }
 
 // complete ends the making of a list.
@@ -68,8 +68,8 @@ func (l *nameList) memory() int64 {
 }
 
 // merge adds the names that each passes to visit, in ascending order of name and kind. Names that
-// do not fit into the list are not needed: visit then returns false, and each ends. After an error
-// the list is as before.
+// do not fit into the list are not needed: visit then returns false, and each ends. After an error,
+// the list is unchanged.
 func (l *nameList) merge(ctx context.Context, each func(visit func(name []byte, kind string) bool) error) error {
 	m := merging{from: l.list, most: l.query.Limit + 1}
 	visited := 0

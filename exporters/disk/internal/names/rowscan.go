@@ -12,7 +12,7 @@ import (
 )
 
 // maxScannedBlocks is the maximum number of blocks that are read for one list of names in rows,
-// newest first. With blocks of 4096 rows these are 8 million spans. Names of older spans may be
+// newest first. With blocks of 4096 rows, these have 8 million spans. Names of older spans may be
 // missing.
 const maxScannedBlocks = 2048
 
@@ -39,7 +39,7 @@ type wantedShape struct {
 	tables    *rows.Tables
 	shape     *rows.Shape
 	positions []int // cells to look at, by index in Shape.Columns
-	encoded   bool  // look at cells that hold several encoded fields, too
+	encoded   bool  // also look at cells that hold several encoded fields
 }
 
 func newShapeScan(s *scan.Session) *shapeScan {

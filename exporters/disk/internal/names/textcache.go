@@ -24,8 +24,8 @@ func (k *knownTexts) memory() int64 {
 	return n
 }
 
-// textCache is a cache of the texts of topics by source. Above a size it drops the least recently
-// used. Safe for concurrent use.
+// textCache caches the texts of topics by source. Above a maximum size, it drops the least recently
+// used ones. It is safe for concurrent use.
 type textCache struct {
 	limit int64
 

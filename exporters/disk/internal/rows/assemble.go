@@ -16,8 +16,8 @@ func AppendExtra(dst []byte, positions []int, attributes []otlpdata.KeyValue) []
 	return otlpdata.AppendAttributes(dst, attributes)
 }
 
-// Assembler builds spans from heads and cells. It reuses its memory. Not for concurrent use. The
-// zero value is ready to use.
+// Assembler builds spans from heads and cells. It reuses its memory and is not safe for concurrent
+// use. The zero value is ready to use.
 type Assembler struct {
 	span                 otlpdata.Span
 	merged, nested       []otlpdata.KeyValue

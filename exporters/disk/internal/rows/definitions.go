@@ -9,8 +9,8 @@ import (
 )
 
 // Definitions collects the definitions of a damaged log. A definition that was lost with a record
-// may be repeated in a later one, after rows that need it. So a reader collects all definitions
-// before it reads the rows. The zero value is ready to use.
+// may be repeated in a later one, after rows that need it. A reader therefore collects all
+// definitions before it reads rows. The zero value is ready to use.
 type Definitions struct {
 	found map[Definition][]byte
 }
@@ -34,8 +34,8 @@ func ReadDefinition(tag Tag, payload []byte) Definition {
 	return d
 }
 
-// Add adds the definitions of a record up to the first invalid item. Of several definitions of one
-// id, the first counts.
+// Add adds the definitions of a record up to the first invalid item. If an id has several
+// definitions, the first one applies.
 func (d *Definitions) Add(record []byte) {
 	if d.found == nil {
 		d.found = make(map[Definition][]byte)
@@ -56,8 +56,8 @@ func (d *Definitions) Add(record []byte) {
 	}
 }
 
-// All returns all definitions in an order in which [Tables.Define] accepts them: a definition comes
-// after those that it refers to.
+// All returns all definitions in an order that [Tables.Define] accepts: a definition comes after
+// the definitions that it refers to.
 func (d *Definitions) All() iter.Seq2[Tag, []byte] {
 	order := slices.SortedFunc(maps.Keys(d.found), func(a, b Definition) int {
 		return cmp.Or(cmp.Compare(rank(a.Tag), rank(b.Tag)), cmp.Compare(a.Column, b.Column), cmp.Compare(a.ID, b.ID))
@@ -71,7 +71,7 @@ func (d *Definitions) All() iter.Seq2[Tag, []byte] {
 	}
 }
 
-// rank orders shapes after everything that they refer to. Words follow columns.
+// rank orders shapes after everything that they refer to, and words after columns.
 func rank(t Tag) int {
 	if t == TagShape {
 		return int(TagPosition)

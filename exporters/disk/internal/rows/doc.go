@@ -1,11 +1,11 @@
 // Package rows defines the encoding of one span as a row, and the vocabulary of interned spans: the
 // tables of definitions that rows refer to by id. All packages of the disk store use it.
 //
-// A span is split into a head (ids, times), a shape, and cells. The shape holds what similar spans
-// have in common: service, scope, name, span kind, status code, and the list of columns that they
-// fill. A cell is the value of one column of one span: a number, a text, or the index of a word (a
-// text in the dictionary of the column). All OTLP fields of a span are preserved; unknown fields
-// are lost.
+// A span is split into a head (ids, times), a shape, and cells. The shape holds the properties that
+// similar spans have in common: service, scope, name, span kind, status code, and the list of
+// columns that they fill. A cell is the value of one column of one span: a number, a text, or the
+// index of a word (a text in the dictionary of the column). All OTLP fields of a span are
+// preserved; unknown fields are lost.
 //
 //	Tables  Services   [id]Service    tenant and name
 //	        Columns    [id]Column     place in the span, key, kind of value

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// DuplicateFilter detects rows that may be duplicates of earlier rows: those with the same ids and
-// start. About one in 2^32 other rows is reported as well. When the filter is full, every row is
-// reported. Not for concurrent use.
+// DuplicateFilter detects rows that may be duplicates of earlier rows because they have the same
+// ids and start. About one in 2^32 other rows is reported as well. When the filter is full, every
+// row is reported. It is not safe for concurrent use.
 type DuplicateFilter struct {
 	slots  []uint32 // 0: free; at least one slot is always free
 	used   int

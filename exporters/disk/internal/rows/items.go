@@ -100,7 +100,7 @@ func AppendResource(dst []byte, id uint32, tenant string, r *otlpdata.Resource) 
 }
 
 // AppendPosition appends the number of rows that precede it in the log. A reader that missed
-// records learns from it how many rows they had.
+// records can tell from it how many rows they had.
 func AppendPosition(dst []byte, preceding uint64) []byte {
 	from := len(dst)
 	return item(binary.AppendUvarint(dst, preceding), TagPosition, from)

@@ -97,7 +97,7 @@ func CellOf(v otlpdata.Value) Cell {
 	return Cell{Data: v.Encoded()}
 }
 
-// AppendCell appends an encoded cell to dst. kind is that of the column.
+// AppendCell appends an encoded cell to dst. kind is the kind of the column.
 func AppendCell(dst []byte, kind otlpdata.ValueKind, c Cell) []byte {
 	switch kind {
 	case otlpdata.ValueString:
@@ -142,8 +142,7 @@ func (t *Tables) ReadCells(b []byte, columns []uint32, dst []Cell) ([]Cell, erro
 	return dst, err
 }
 
-// ReadFirstCells is like ReadCells, but b may hold more cells after those of columns. It also
-// returns the remaining bytes.
+// ReadFirstCells is like ReadCells, but b may hold further cells, whose bytes are also returned.
 func (t *Tables) ReadFirstCells(b []byte, columns []uint32, dst []Cell) (cells []Cell, rest []byte, err error) {
 	from, pos := len(dst), 0
 	dst = slices.Grow(dst, len(columns))

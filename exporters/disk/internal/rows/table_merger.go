@@ -2,8 +2,8 @@ package rows
 
 import "errors"
 
-// TableMerger merges the tables of several sources: equal definitions get one id. Not for
-// concurrent use.
+// TableMerger merges the tables of several sources: equal definitions get one id. It is not safe
+// for concurrent use.
 type TableMerger struct {
 	tables  *Tables
 	columns map[Column]uint32
@@ -16,7 +16,7 @@ func NewTableMerger() *TableMerger {
 	return &TableMerger{tables: &Tables{}, columns: map[Column]uint32{}, defined: map[string]uint32{}}
 }
 
-// Translation maps the ids of a source to those of the merged tables. It does not retain the tables
+// Translation maps the ids of a source to ids of the merged tables. It does not retain the tables
 // of the source.
 type Translation struct {
 	Shapes, Resources []uint32

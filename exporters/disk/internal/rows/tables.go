@@ -48,15 +48,15 @@ type Resource struct {
 // Service is a service of a tenant.
 type Service struct{ Tenant, Name string }
 
-// Shape holds what similar spans have in common.
+// Shape holds the properties that similar spans have in common.
 type Shape struct {
 	Tenant, Service string
 	Name            string // as sent; "" if NameInRow
-	// Columns are the column ids of the cells, in this order: Attribute*, Extra, Name,
-	// TraceState, StatusMessage, Flags, Dropped*; then for each event EventTime, EventName,
-	// EventDropped, EventAttribute*, or Events for all; then Links. All but EventTime are omitted
-	// if the span has no such value. A column may occur several times: repeated keys, several
-	// events. Shapes may share a list; it must not be changed.
+	// Columns are the column ids of the cells, in this order: Attribute*, Extra, Name, TraceState,
+	// StatusMessage, Flags, Dropped*; then for each event EventTime, EventName, EventDropped,
+	// EventAttribute*, or Events for all; then Links. All but EventTime are omitted if the span has
+	// no such value. A column may occur several times: repeated keys, several events. Shapes may
+	// share a list; it must not be modified.
 	Columns      []uint32
 	Scope        uint32
 	Kind, Status int32
@@ -114,8 +114,8 @@ func (t *Tables) TraceStateOf(s *Shape) int {
 	return -1
 }
 
-// AttributeKeys returns the keys of the span attributes of a shape, without those that are Extra or
-// whose definitions were lost.
+// AttributeKeys returns the keys of the span attributes of a shape, except attributes in Extra and
+// attributes whose definitions were lost.
 func (t *Tables) AttributeKeys(s *Shape) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, id := range s.Columns {

@@ -136,15 +136,15 @@ func (l *leaf) cost() int {
 	return n
 }
 
-// match evaluates a condition on what all spans of the shape have in common.
+// match evaluates a condition on the properties that all spans of the shape have in common.
 func (b *binder) match(c int, place tracestore.Place) verdict {
 	asked := b.plan.query.conds[c].Cond
 	asked.Field.Place = place
 	return verdictOf(tracestore.Match(asked, b.plan.Common(b.shape)))
 }
 
-// common evaluates a condition on AnyText on what all spans of the shape have in common, without
-// the resource.
+// common evaluates a condition on AnyText on the properties that all spans of the shape have in
+// common, without the resource.
 func (b *binder) common(c int) verdict {
 	v := no
 	for _, p := range tracestore.TextPlaces() {
@@ -164,7 +164,7 @@ func (b *binder) resource(l *leaf, c int) verdict {
 	return f.all
 }
 
-// columns goes through the columns of the shape that have values of the field.
+// columns visits the columns of the shape that have values of the field.
 func (b *binder) columns(l *leaf, c int) verdict {
 	v := no
 	field := l.cond.Field
@@ -188,8 +188,8 @@ func (b *binder) named(at int) bool {
 	return at+1 < len(b.shape.Columns) && b.plan.Tables.Columns[b.shape.Columns[at+1]].Place == rows.EventName
 }
 
-// cell evaluates a condition on a cell as far as that is possible without rows. The leaf gets the
-// cell if it depends on the row.
+// cell evaluates a condition on a cell as far as possible without rows. If the result depends on
+// the row, the leaf gets the cell.
 func (b *binder) cell(l *leaf, c, index int) verdict {
 	column := b.shape.Columns[index]
 	kind := b.plan.Tables.Columns[column].Kind

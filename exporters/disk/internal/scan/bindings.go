@@ -73,8 +73,8 @@ func MayEncode(f tracestore.Place, p rows.Place) bool {
 	return slices.Contains(BindingOf(f).encoded, p)
 }
 
-// Common returns a span with what all spans of a shape have in common. It is valid until the next
-// call.
+// Common returns a span with the properties that all spans of a shape have in common. It is valid
+// until the next call.
 func (p *Plan) Common(s *rows.Shape) tracestore.Span {
 	p.common.resource.Service = s.Service
 	p.common.span.Name, p.common.span.Kind, p.common.span.StatusCode = s.Name, s.Kind, s.Status

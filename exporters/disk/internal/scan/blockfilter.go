@@ -6,9 +6,9 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// blockFilter rules out blocks by their filters alone. A source has thousands of blocks, but the
-// filters of blocks differ only in which of the few texts of the query they may hold. The
-// blockFilter therefore evaluates all shapes once for each set of such texts, not for each block.
+// blockFilter rules out blocks by their filters alone. A source has thousands of blocks, but their
+// filters differ only in which of the query's few texts they may hold. The blockFilter therefore
+// evaluates all shapes once for each set of such texts, not for each block.
 type blockFilter struct {
 	conds      []int           // numbers of the conditions that filters can exclude
 	candidates []*Program      // programs of the shapes whose rows can match; nil until needed

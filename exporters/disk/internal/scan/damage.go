@@ -20,7 +20,7 @@ type damage struct {
 	report func(*source.DamageError)
 	seen   map[part]struct{}
 	files  []string
-	losses string // what is missing in every answer
+	losses string // what is missing in every result
 	spans  int    // number of spans that cannot be read, as far as it is known
 	first  error
 }
@@ -29,8 +29,8 @@ type damage struct {
 type part struct{ file, part string }
 
 // note records the damage in err and returns the errors that are not damage. of and where are the
-// location for errors that do not name one; spans is the number of spans at that location, for
-// errors without a number.
+// location for errors without one; spans is the number of spans at that location, for errors
+// without a number.
 func (d *damage) note(of source.Source, where string, spans int, err error) error {
 	if err == nil {
 		return nil

@@ -32,13 +32,12 @@
 //	 rows
 //
 // Most blocks are ruled out without looking at their shapes. Filters differ between blocks only in
-// which texts of the query they exclude, so each set of excluded texts is evaluated once for all
+// which of the query's texts they exclude, so each set of excluded texts is evaluated once for all
 // shapes.
 //
 // Conditions are evaluated on the cells of a row. Cells that hold several encoded fields
-// (rows.Extra, rows.Events, rows.Links) cannot be read one by one. For these the whole span is
-// assembled and given to tracestore.Match, which defines the result of every condition.
+// (rows.Extra, rows.Events, rows.Links) cannot be read one by one. For these, the whole span is
+// assembled and passed to tracestore.Match, which defines the result of every condition.
 //
-// Damage does not end a query. The query returns what could be read, and its answer says what is
-// missing.
+// Damage does not end a query. The query returns what could be read and says what is missing.
 package scan

@@ -12,7 +12,7 @@ import (
 )
 
 // Filter evaluates programs on the rows of an open block. It is reused from block to block. Sets of
-// rows are ascending lists. Not for concurrent use.
+// rows are ascending lists. It is not safe for concurrent use.
 type Filter struct {
 	Plan         *Plan
 	ctx          context.Context // ends the evaluation of this block
@@ -153,7 +153,7 @@ func (f *Filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	return kept, nil
 }
 
-// rowHolds evaluates one value after the other, the cheapest first.
+// rowHolds evaluates the values one after the other, the cheapest first.
 func (f *Filter) rowHolds(l *leaf, row int32, strings, other []position, encoded bool) (bool, error) {
 	if l.resource {
 		id := f.Resources[row]
@@ -191,8 +191,8 @@ func (f *Filter) rowHolds(l *leaf, row int32, strings, other []position, encoded
 	return tracestore.Match(l.cond.Cond, s), nil
 }
 
-// MayEncode reports whether one of the cells of a row, which hold encoded fields, may hold a value
-// of a field. For an attribute, its key must occur in the cell.
+// MayEncode reports whether one of the given cells of a row, which hold encoded fields, may hold a
+// value of a field. For an attribute, its key must occur in the cell.
 func (f *Filter) MayEncode(field tracestore.Field, row int32, cells []int) (bool, error) {
 	if !field.Place.HasKey() || field.Key == "" || field.Key == otlpdata.FlagsAttribute { // encoded without its key
 		return true, nil

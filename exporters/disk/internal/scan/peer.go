@@ -18,7 +18,7 @@ type PeerPlaces struct {
 }
 
 // FindPeers returns where the rows of a shape of a source have their peers. Spans on the server
-// side, and rows that cannot be read, have none.
+// side and unreadable rows have none.
 func FindPeers(src source.Source, t *rows.Tables, id uint32) PeerPlaces {
 	keys := storequery.PeerKeys()
 	return findPeers(src, t, id, keys[:])

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Plan is a query bound to a source. Its parts are computed on first use. Not for concurrent use.
+// Plan is a query bound to a source. Its parts are computed on first use. It is not safe for
+// concurrent use.
 type Plan struct {
 	query       *Query
 	Source      source.Source
@@ -25,7 +26,7 @@ type Plan struct {
 	shapes      []source.BlockShape // scratch
 	slab        slab[Program]
 	leaves      slab[leaf]
-	common      struct { // scratch: what the spans of a shape have in common
+	common      struct { // scratch: properties that the spans of a shape have in common
 		resource otlpdata.Resource
 		span     otlpdata.Span
 	}
@@ -45,7 +46,7 @@ func (s *slab[T]) add(v T) *T {
 	return at
 }
 
-// facts are what is known about a condition in the source.
+// facts holds what is known about a condition in the source.
 type facts struct {
 	resources resourceFacts
 	words     map[uint32]*wordFacts // by column
@@ -70,7 +71,7 @@ type Program struct {
 	blockSeq int
 	verdict  verdict
 	Count    int     // of candidates; owned by the caller of Plan.Program
-	Rows     []int32 // the candidates; owned by the caller, too
+	Rows     []int32 // the candidates; owned by the caller as well
 }
 
 // RuledOut reports whether no row of the block matches.
@@ -96,7 +97,7 @@ type leaf struct {
 	strings, other []position
 	unfiltered     bool  // filters do not cover all of other
 	resource       bool  // attributes of the resource are values, too
-	encoded        bool  // so are fields that are encoded in cells
+	encoded        bool  // fields that are encoded in cells are values, too
 	blobs          []int // these cells, if an attribute is encoded, by index in Shape.Columns
 	duration       bool
 	parent         bool
@@ -148,7 +149,7 @@ func (p *Plan) EnterBlockUnchecked(block int) {
 	p.blockSeq++
 }
 
-// EnterUnknownBlock prepares for rows of a block about which nothing is known.
+// EnterUnknownBlock prepares for rows of a block of which nothing is known.
 func (p *Plan) EnterUnknownBlock() { p.EnterBlockUnchecked(unknownBlock) }
 
 const unknownBlock = -1
@@ -342,7 +343,7 @@ func (p *Plan) evaluateWords(c *cond, column uint32, words []string) verdict {
 	return depends
 }
 
-// Value returns the value of a cell that conditions see. Empty span names have a substitute.
+// Value returns the value of a cell as conditions see it. Empty span names have a substitute.
 func (p *Plan) Value(column uint32, c rows.Cell) otlpdata.Value {
 	if p.Tables.Columns[column].Place == rows.Name {
 		s := otlpdata.Span{Name: p.Tables.Text(column, c)}
@@ -351,5 +352,5 @@ func (p *Plan) Value(column uint32, c rows.Cell) otlpdata.Value {
 	return p.Tables.Value(column, c)
 }
 
-// AnyDuration is passed as the longest duration if that is unknown.
+// AnyDuration stands for an unknown longest duration.
 const AnyDuration = math.MaxUint64

@@ -43,7 +43,7 @@ type expr struct {
 	cond  int
 }
 
-// cond is a condition of the query, with what is known about it without data.
+// cond is a condition of the query, with properties that do not depend on data.
 type cond struct {
 	tracestore.Cond
 	attribute     bool // the field is an attribute of spans, events or links, perhaps among others
@@ -114,8 +114,8 @@ func newCond(e tracestore.Cond) cond {
 // maxExactInteger is the limit below which each integer has a float64 of its own.
 const maxExactInteger = 1 << 53
 
-// filterTextOf returns the text that stands in filters for the values that equal a literal. ok is
-// false for a number that equals no integer, or several.
+// filterTextOf returns the text that represents values equal to a literal in filters. ok is false
+// for a number that equals no integer, or several.
 func filterTextOf(l tracestore.Literal) (text string, ok bool) {
 	if !l.IsNumber {
 		return l.Text, true

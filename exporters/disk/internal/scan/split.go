@@ -4,7 +4,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 )
 
-// Split divides the rows of a source that a query asks for into whole minutes, which statistics
+// Split divides the rows of a source that a query selects into whole minutes, which statistics
 // count, and the rest, which is read row by row.
 type Split struct {
 	Minutes    Range  // whole minutes, both inclusive

@@ -12,12 +12,12 @@ import (
 
 // Options configure a Store. The zero value of a field means its default.
 type Options struct {
-	// Decoders is the maximum number of blocks that all queries together open at once. Default: the
-	// number of processors.
+	// Decoders is the maximum number of blocks that all queries together have open. Default: the
+	// number of CPUs.
 	Decoders int
-	// Busy reports whether spans arrive. Then queries together open one block less at once, if they
-	// may open several, so that a processor is left for the spans: a process whose processors are
-	// all busy with queries takes up to ten milliseconds to notice each arrival. Default: never.
+	// Busy reports whether spans are arriving. If so, all queries together may have one fewer open
+	// block (but at least one), so that a CPU is left for the spans: if queries keep all CPUs busy,
+	// the process takes up to ten milliseconds to notice each arrival. Default: never.
 	Busy func() bool
 	// PieceBytes is the size from which a trace is returned in several pieces. Reading a trace
 	// takes up to eight times that size in memory. Default: 4 MiB.
@@ -32,7 +32,7 @@ type Options struct {
 	// be concurrent.
 	OnDamage func(*source.DamageError)
 	// Losses describes for users which spans are missing although no source is damaged, because
-	// files are lost. It is "" if none are. It becomes part of every answer. Default: none.
+	// files are lost. It is "" if none are. It becomes part of every result. Default: none.
 	Losses func() string
 }
 
@@ -48,7 +48,7 @@ type View interface {
 	Release()
 }
 
-// Store opens sessions on the sources of the span store. Safe for concurrent use.
+// Store opens sessions on the sources of the span store. It is safe for concurrent use.
 type Store struct {
 	snapshot func() View
 	Options  Options
@@ -83,8 +83,8 @@ func NewStore(snapshot func() View, o Options) *Store {
 	return s
 }
 
-// Freeze returns a store of which all sessions read the same view, until the caller calls release.
-// Sessions must be released before.
+// Freeze returns a store whose sessions all read the same view, until the caller calls release.
+// Sessions must be released first.
 func (s *Store) Freeze() (frozen *Store, release func()) {
 	v := s.snapshot()
 	frozen = &Store{snapshot: func() View { return frozenView{v} }, Options: s.Options, decoders: s.decoders, whenBusy: s.whenBusy}
@@ -110,14 +110,14 @@ func (l *Lease) Release() {
 	}
 }
 
-// Session is the state of one query: its sources, and the damage found in them. Not for concurrent
-// use.
+// Session is the state of one query: its sources, and the damage found in them. It is not safe for
+// concurrent use.
 type Session struct {
 	Sources []source.Source
 	Options *Options
 	Lease   *Lease
-	// Memory is what the query has reserved for the session: matches, plans, spans, counters.
-	// Blocks are opened in the memory of decoders, which is not part of it.
+	// Memory is the memory that the query has reserved for the session: matches, plans, spans,
+	// counters. It does not include open blocks, which use the memory of decoders.
 	Memory *tracestore.Memory
 	store  *Store
 	damage *damage
@@ -131,7 +131,7 @@ func (s *Store) BeginQuery(ctx context.Context) *Session {
 	return session
 }
 
-// Begin opens a session without a limit of memory. The caller releases it.
+// Begin opens a session without a memory limit. The caller releases it.
 func (s *Store) Begin() *Session {
 	l := &Lease{view: s.snapshot()}
 	d := &damage{report: s.Options.OnDamage, losses: s.Options.Losses()}
@@ -153,8 +153,8 @@ func (s *Session) Release() {
 }
 
 // NoteDamage records the damage in err and returns the errors that are not damage. src and part are
-// the location for errors that do not name one; spans is the number of spans at that location, for
-// errors without a number.
+// the location for errors without one; spans is the number of spans at that location, for errors
+// without a number.
 func (s *Session) NoteDamage(src int, part string, spans int, err error) error {
 	if err == nil {
 		return nil
@@ -169,10 +169,10 @@ func (s *Session) ReportDamage(d *source.DamageError) { s.damage.report(d) }
 // IgnoreDamage stops reports of damage.
 func (s *Session) IgnoreDamage() { s.damage.report = func(*source.DamageError) {} }
 
-// DamageReasons says what is missing from the answer.
+// DamageReasons says what is missing in the result.
 func (s *Session) DamageReasons() tracestore.Reasons { return s.damage.reasons() }
 
-// Damaged returns a *tracestore.DamagedError if something is missing from the answer, else nil.
+// Damaged returns a *tracestore.DamagedError if something is missing in the result, else nil.
 func (s *Session) Damaged() error {
 	reasons := s.DamageReasons()
 	if reasons.Complete() {
@@ -185,7 +185,7 @@ func (s *Session) Damaged() error {
 func (s *Session) DamagedParts() int { return len(s.damage.seen) }
 
 // Tables returns the vocabulary of a source, or nil if it is damaged. It is not cached here,
-// because sources have a cache with a limit.
+// because sources have their own cache with a limit.
 func (s *Session) Tables(src int) (*rows.Tables, error) {
 	t, err := s.Sources[src].Tables()
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Session) Blocks(src int) ([]source.BlockInfo, error) {
 	return blocks, nil
 }
 
-// Decode runs f as soon as fewer than Options.Decoders calls are running, or one less while
+// Decode runs f as soon as fewer than Options.Decoders calls are running, or one fewer while
 // Options.Busy. f must not wait for anything but its source.
 func (s *Session) Decode(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {

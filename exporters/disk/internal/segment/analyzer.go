@@ -11,7 +11,7 @@ import (
 )
 
 // analyzer examines all rows once, in any order, and determines what they have in common: which
-// cells are constant for a shape (that is, equal in all its rows), and which texts repeat.
+// cells are constant for a shape (equal in all its rows), and which texts repeat.
 type analyzer struct {
 	in         *rows.Tables
 	first      []int // by shape: index of its first position
@@ -22,13 +22,13 @@ type analyzer struct {
 	columns    []textCounter // by column
 	textBudget int           // number of further distinct texts that may be counted
 	maxTexts   int           // maximum number of distinct texts of a dictionary
-	copyTexts  bool          // texts of rows are not valid after add, and have to be copied
+	copyTexts  bool          // texts of rows are not valid after add and must be copied
 	scratch    []rows.Cell
 	encoded    []byte
 }
 
 // position is the state of one of Shape.Columns. It is considered constant until a row differs. It
-// is small, because all positions of a shape are read for each row.
+// is small because all positions of a shape are read for each row.
 type position struct {
 	column uint32
 	bytes  uint32 // for sameBytes: the encoded cell, the first byte lowest

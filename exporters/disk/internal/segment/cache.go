@@ -6,7 +6,7 @@ import (
 )
 
 // Cache limits the memory of open segments. When a segment loads a part of its file, other segments
-// drop theirs, preferably those that were not used for the longest time. Safe for concurrent use.
+// drop theirs, preferably the least recently used ones. It is safe for concurrent use.
 //
 // A search visits all segments one after the other. If they need slightly more memory than the
 // limit, strict least-recently-used eviction would evict each segment just before its turn. The
@@ -103,7 +103,7 @@ func (c *Cache) Memory() int64 {
 }
 
 // cached is a part of a file that is loaded when it is first needed, and then kept. Errors are not
-// kept, because they may be temporary.
+// kept because they may be temporary.
 type cached[T any] struct {
 	mu    sync.Mutex // held while the part is read, so that it is read only once
 	value atomic.Pointer[T]

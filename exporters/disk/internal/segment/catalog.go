@@ -8,9 +8,9 @@ import (
 
 var _ source.Catalog = (*Segment)(nil)
 
-// names writes the lists of services and operations (see package namelist), from which a reader
-// reads single pages. The services and operations of all rows are known from the series. A file has
-// no lists if they are incomplete or larger than maxNames. names returns their size in bytes.
+// names writes the lists of services and operations (see package namelist), whose pages are read
+// one by one. It takes them from the series. A file has no lists if they are incomplete or larger
+// than maxNames. names returns their size in bytes.
 func (s *sectionWriter) names(c *stats.Collector) int64 {
 	var b namelist.Builder
 	var last *stats.Series
@@ -119,7 +119,7 @@ func (s *Segment) loadCatalog() (*catalog, error) {
 
 // nameBytes returns Info.NameBytes.
 func (s *Segment) nameBytes() int64 {
-	const seriesShare = 4 // a name takes about this part of its series
+	const seriesShare = 4 // a name takes about 1/seriesShare of its series
 	if s.dir[kindNameDirectory].kind == 0 {
 		return s.dir[kindSeries].raw / seriesShare
 	}

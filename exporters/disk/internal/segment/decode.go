@@ -82,7 +82,7 @@ func (r *reader) take(n int) []byte {
 }
 
 // cursor iterates over the cells of a row in the encoding of package rows. After it has moved
-// beyond the end it returns zero values, and done stays false.
+// beyond the end, it returns zero values and done stays false.
 type cursor struct {
 	b  []byte
 	at int

@@ -47,7 +47,8 @@
 //
 // [Write] and [Merge] differ in the source of rows: a memtable has all rows in memory; a merge
 // reads the blocks of its inputs once per pass. Since the inputs have the same order, a merge needs
-// few open blocks at a time. From the first pass it keeps data about traces, but not about rows:
+// only few open blocks at a time. From the first pass it keeps data about traces but not about
+// rows:
 //
 //	inputs       tables             ->  merged tables, and a translation of ids for each input
 //	first pass   block after block  ->  traces and their fragments (block, first row, rows); reads
@@ -60,9 +61,9 @@
 //
 // A text that all rows of a shape have (a shape is what similar spans have in common, see package
 // rows) is a constant of the shape. The other texts of a column are either all in its dictionary,
-// if they are few and repeat, or stored in blocks. Whether a text occurs in a segment is therefore
-// determined from the words (dictionary entries) of its column, or from the filters. The filters of
-// a merge also cover integers.
+// if they are few and repeat, or stored in blocks. Whether a text occurs in a segment therefore
+// follows from the words (dictionary entries) of its column or from the filters. The filters of a
+// merge also cover integers.
 //
 // # Damage
 //

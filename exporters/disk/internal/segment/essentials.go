@@ -137,7 +137,7 @@ func (s *Segment) loadPages() ([]indexPage, error) {
 	return p.list, nil
 }
 
-// blockLocation locates a block. The first block follows the header, the others follow each other.
+// blockLocation locates a block. The first block follows the header; the others are adjacent.
 type blockLocation struct {
 	offset int64
 	length int

@@ -14,9 +14,8 @@ import (
 
 // A filter is a split-block Bloom filter: a value sets one bit in each of the eight words of one
 // line, so that a test needs only that line. (Putze, Sanders, Singler: Cache-, Hash- and
-// Space-Efficient Bloom Filters; the eight multipliers are those of Apache Parquet,
-// BloomFilter.md.) Lines are grouped in pages with a checksum each, because a test reads a single
-// page.
+// Space-Efficient Bloom Filters; the eight multipliers are from Apache Parquet, BloomFilter.md.)
+// Lines are grouped in pages with a checksum each, because a test reads a single page.
 //
 //	filter  page*
 //	page    line [32] * up to 16, CRC-32C of the lines [4]

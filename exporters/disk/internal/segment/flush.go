@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// flushScan is the first pass over the rows of an Input. It determines what they have in common,
-// and their order.
+// flushScan is the first pass over the rows of an Input. It determines their order and what they
+// have in common.
 type flushScan struct {
 	in       Input
 	analyzer *analyzer
@@ -144,7 +144,7 @@ func roleOf(s *rows.Shape, c *rows.Column) cellRole {
 	return noRole
 }
 
-// rowTexts are the texts of a row that statistics use.
+// rowTexts holds the texts of a row that statistics use.
 type rowTexts struct {
 	name       string // "" if the name is part of the shape
 	traceState string

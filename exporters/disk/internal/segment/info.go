@@ -29,8 +29,8 @@ type Info struct {
 	Meta
 	// Rows, Traces and Blocks are the numbers of rows, traces and blocks.
 	Rows, Traces, Blocks int
-	// Duplicates is the number of rows that were left out as duplicates, Unreadable the number of
-	// damaged rows that were left out.
+	// Duplicates and Unreadable are the numbers of rows that were left out because they were
+	// duplicates or damaged.
 	Duplicates, Unreadable int
 	// MinStart and MaxStart bound the starts of rows, in nanoseconds since the Unix epoch; both are
 	// 0 if there are no rows.

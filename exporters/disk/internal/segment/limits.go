@@ -4,7 +4,7 @@ import "github.com/tracing-backend/tracing/exporters/disk/internal/block"
 
 const (
 	// targetRows is the approximate number of rows of a block: blocks are cut between traces. A
-	// trace of more than twice as many rows is cut itself.
+	// trace with more than twice this number of rows is cut itself.
 	targetRows = 4096
 	// maxBlockBytes and maxBlockCells limit the rows of a block, and thereby the memory for writing
 	// or reading it. A single row may exceed them.
@@ -53,7 +53,7 @@ const (
 	maxFilters = 64 << 20
 
 	// maxRecentHashes and maxRecentIntegers are the numbers of values of a group that a merge
-	// remembers to avoid adding them again.
+	// remembers to avoid adding them twice.
 	maxRecentHashes   = 1 << 16
 	maxRecentIntegers = 1 << recentIntegerBits
 	recentIntegerBits = 14

@@ -31,9 +31,9 @@ type MergeOptions struct {
 //
 // Merge reads all blocks twice: first to determine what the rows have in common and the order of
 // traces, then, mostly sequentially, to convert the rows. The first pass decodes only the cells
-// that it needs. Texts of blocks must stay valid after the blocks are closed. Merge needs about 80
-// bytes of memory per trace, the tables of all inputs, a megabyte for each of maxCachedBlocks, and
-// as much as Write for the current block. A very long trace takes 40 bytes per row.
+// that it needs. Texts of blocks must stay valid after the blocks are closed. Merge needs memory
+// for the tables of all inputs, about 80 bytes per trace, a megabyte for each of maxCachedBlocks,
+// and the same as Write for the current block. A very long trace takes 40 bytes per row.
 func Merge(fsys vfs.FS, path string, inputs []source.Source, meta Meta, opts MergeOptions) (Info, error) {
 	m := &merger{opts: opts, tables: rows.NewTableMerger(), info: Info{Meta: meta}}
 	info, err := create(fsys, path, func(f vfs.File) (Info, error) { return m.run(f, inputs) })
@@ -162,7 +162,7 @@ func (m *merger) write(w *writer) error {
 }
 
 // blockCache keeps the most recently used blocks open, because the next traces often have rows in
-// them, too.
+// them as well.
 type blockCache struct {
 	inputs []input
 	blocks []inputBlock

@@ -95,7 +95,7 @@ func (m *mergeConverter) mapWords(column uint32) {
 	m.wordMap[column] = known
 }
 
-// convert replaces the ids in a head by those of the segment and appends the converted cells. cells
+// convert replaces the ids in a head by ids of the segment and appends the converted cells. cells
 // holds all cells of the row, or only those that vary in the input. It returns the approximate size
 // of the row in bytes.
 func (m *mergeConverter) convert(dst []rows.Cell, h *rows.Head, cells []rows.Cell, all bool) (converted []rows.Cell, bytes int, err error) {
@@ -136,8 +136,8 @@ func (m *mergeConverter) convert(dst []rows.Cell, h *rows.Head, cells []rows.Cel
 	return dst, bytes, nil
 }
 
-// mismatch returns the error for a row with an unexpected number of cells. A possible cause: an
-// input that temporarily cannot be read reports no constants.
+// mismatch returns the error for a row with an unexpected number of cells. A possible cause is an
+// input that is temporarily unreadable and therefore reports no constants.
 func (m *mergeConverter) mismatch() error {
 	if _, err := m.input.Tables(); err != nil {
 		return err
@@ -163,8 +163,8 @@ type filterFeeder struct {
 	list    []feederCell
 }
 
-// feederShape locates the cells of a shape for the filters: from its first up to the first of the
-// next shape.
+// feederShape locates the cells of a shape for the filters: from its first cell up to the first
+// cell of the next shape.
 type feederShape struct {
 	first            uint32
 	name, traceState rowText

@@ -125,9 +125,9 @@ func (m *merger) scanRow(of *input, b source.Block, number uint32, row int) erro
 	return nil
 }
 
-// examineCells passes to the analyzer the cells of a row that it needs. If one of them is
-// unreadable, others may be counted nevertheless: a dictionary then has an unnecessary word, or a
-// position is not considered constant.
+// examineCells passes the needed cells of a row to the analyzer. If one of them is unreadable,
+// others may be counted nevertheless: a dictionary then has an unnecessary word, or a position is
+// not considered constant.
 func (m *merger) examineCells(of *input, b source.Block, row int, id uint32) error {
 	state, shape := &of.states[id], of.ids.Shapes[id]
 	if state.rows == 0 {

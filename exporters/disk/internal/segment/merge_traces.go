@@ -29,7 +29,7 @@ type traceMerger struct {
 	keys  []rowKey // sorted, without duplicates
 
 	read    []rows.Cell // scratch: cells of an input
-	readErr error       // error of reading a row again
+	readErr error       // error of rereading a row
 }
 
 // rowLocation locates a row in the inputs.

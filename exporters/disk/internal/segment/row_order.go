@@ -79,7 +79,7 @@ func newDuplicates(row rowLookup) *duplicates {
 	return &duplicates{row: row, seen: map[uint64]uint32{}}
 }
 
-// content is everything by which two rows of a tenant are compared.
+// content holds everything that determines whether two rows of a tenant are duplicates.
 type content struct {
 	head     rows.Head
 	span     []byte // encoded

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Segment is an open segment file. Safe for concurrent use. It must be closed after all its blocks.
+// Segment is an open segment file. It is safe for concurrent use. It must be closed after all its
+// blocks.
 //
 // The tables, the list of blocks, the zones, the lists of names, the series, and the directory of
 // the trace index are read when first needed and kept in memory; see Memory. The tables may be
@@ -163,7 +164,7 @@ func (s *Segment) Info() Info { return s.info }
 // Name returns the name of the file.
 func (s *Segment) Name() string { return s.name }
 
-// Close closes the file. All blocks must be closed before, and no method may be called afterwards.
+// Close closes the file. All blocks must be closed first, and no method may be called afterwards.
 func (s *Segment) Close() error {
 	s.cache.remove(s)
 	s.Drop()
@@ -203,8 +204,8 @@ func (s *Segment) droppable() int64 {
 }
 
 // Drop releases the parts of the file that are in memory, except for the directory of the trace
-// index, which is needed for every trace look-up. Concurrent calls are not affected; later calls
-// read the parts again.
+// index, which every trace lookup needs. Concurrent calls are not affected; later calls reread the
+// parts.
 func (s *Segment) Drop() {
 	s.essentials.value.Store(nil)
 	s.blocks.value.Store(nil)

@@ -60,7 +60,7 @@ func (o *openBlock) Close() {
 	o.buf = nil
 }
 
-// buffer returns n bytes, which the caller has to return with release.
+// buffer returns n bytes, which the caller must return with release.
 func (s *Segment) buffer(n int) *[]byte {
 	buf, ok := s.scratch.buffers.Get().(*[]byte)
 	if !ok {
@@ -114,7 +114,7 @@ func (s *Segment) blockDamage(b *essentials, number int, err error) error {
 	return &source.DamageError{File: s.name, Part: fmt.Sprintf("block %d", number), Rows: b.blocks[number].rows, Err: err}
 }
 
-// Constant returns the cell that all rows of a shape have at a position, if they have the same.
+// Constant returns the cell that all rows of a shape have at a position, if it is the same in all.
 func (s *Segment) Constant(shape uint32, position int) (rows.Cell, bool) {
 	b, err := s.load()
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Segment) Words(column uint32) (list []string, complete bool) {
 	return b.tables.Words[column][:n:n], !b.inline[column]
 }
 
-// filterProbe is a filter look-up and its result.
+// filterProbe is a filter lookup and its result.
 type filterProbe struct {
 	key, text string
 	group     int

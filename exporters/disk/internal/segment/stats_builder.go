@@ -23,7 +23,7 @@ type statsBuilder struct {
 	duplicateIDs []uint32    // rows with the span id of an earlier row
 	factor       uint64      // random, so that senders cannot construct collisions
 	slotCount    int         // number of slots in use
-	copyNames    bool        // names are valid only during add, and have to be copied
+	copyNames    bool        // names are valid only during add and must be copied
 }
 
 // shapeInfo holds the properties of a shape that statistics use.
@@ -37,7 +37,7 @@ type shapeInfo struct {
 
 func newStatsBuilder(t *rows.Tables) *statsBuilder {
 	c := stats.NewCollector()
-	c.Reserve(len(t.Shapes)) // few have a series of their own for each row
+	c.Reserve(len(t.Shapes)) // few shapes have a series for each row
 	return &statsBuilder{in: t, collector: c, shapes: make([]shapeInfo, len(t.Shapes)), factor: rand.Uint64() | 1}
 }
 
@@ -101,7 +101,7 @@ func (b *statsBuilder) slot(id uint64) *int32 {
 	}
 }
 
-// add adds a row of the trace to edges or orphans. It does not add the row to its series, but
+// add adds a row of the trace to edges or orphans. It does not add the row to its series but
 // returns the id of the series. name is the span name if the rows of the shape have different
 // names.
 func (b *statsBuilder) add(row uint32, h *rows.Head, name string) (series uint32) {

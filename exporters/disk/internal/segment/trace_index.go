@@ -16,8 +16,8 @@ import (
 //
 //	trace index            page*
 //	page                   CRC-32C of the rest [4], (hash - preceding hash, block)*
-//	                       preceding hash of the first entry: that of the directory
-//	trace index directory  pages, (first hash - that of the preceding page, length, entries)*
+//	                       preceding hash of the first entry: from the directory
+//	trace index directory  pages, (first hash - preceding page's first hash, length, entries)*
 //
 // All numbers but the checksum are varints. A hash is the upper 40 bits of XXH64 of the id [16]
 // followed by the tenant.
@@ -30,9 +30,9 @@ import (
 //	columns                start [entries], duration [entries], root [2 * entries]
 //	trace parts directory  pages, (length of page)*
 //
-// A start is the source.Step from the earliest start of the block to that of the rows of the trace
-// in the block. A duration is the step from there to the latest end, or 255 if it is unknown. A
-// root is a source.PartRoot, or 0 if it is unknown or does not fit.
+// A start is the source.Step from the earliest start of the block to the earliest start of the
+// trace's rows in the block. A duration is the step from there to the latest end, or 255 if it is
+// unknown. A root is a source.PartRoot, or 0 if it is unknown or does not fit.
 
 // posting is an entry of the trace index, with the part of the trace.
 type posting struct {
@@ -127,8 +127,8 @@ func pagesFor(pages []indexPage, hash uint64) []indexPage {
 	return pages[from:to]
 }
 
-// lookup appends the blocks of a hash in a page. It is on the hot path: every trace look-up
-// searches all segments, most of which do not hold the trace.
+// lookup appends the blocks of a hash in a page. It is on the hot path: every trace lookup searches
+// all segments, most of which do not contain the trace.
 func (p *indexPage) lookup(dst []uint32, page []byte, hash uint64, blocks int) ([]uint32, error) {
 	b := page[4:]
 	if checksum(b) != binary.LittleEndian.Uint32(page) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// unknownDuration is the duration of a part that is not known.
+// unknownDuration is the duration of a part whose duration is unknown.
 const unknownDuration source.Step = math.MaxUint8
 
 // openPart is the part of a trace in the current block.
@@ -211,7 +211,7 @@ func (p *indexPage) appendParts(dst []source.TracePart, page []byte, blocks int)
 	return dst, nil
 }
 
-// setBounds sets what a page of trace parts says about the parts of the same page of the index.
+// setBounds sets the bounds of the parts in an index page from the same page of trace parts.
 func (r *partReader) setBounds(raw []byte) {
 	n := len(r.rest)
 	for i := range r.rest {

@@ -10,15 +10,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// maxTrailing is the maximum number of bytes after a segment among which its trailer is found.
+// maxTrailing is the maximum number of bytes after a segment with which its trailer can still be
+// found.
 const maxTrailing = 64 << 20
 
-// searchStep is the number of bytes that are searched at the same time.
+// searchStep is the number of bytes that are searched in one step.
 const searchStep = 1 << 20
 
-// findTrailer reads the trailer at the end of the file. If there is none, it searches for one
-// before the end: a file system that was not stopped properly, or a copy that went wrong, may have
-// appended data. It sets size to the end of the segment.
+// findTrailer reads the trailer at the end of the file. If there is none, it searches before the
+// end: an unclean shutdown of the file system, or a failed copy, may have appended data. It sets
+// size to the end of the segment.
 func (s *Segment) findTrailer() (trailer, error) {
 	t, err := s.trailerAt(s.size)
 	if err == nil || errors.Is(err, ErrNewer) || errors.Is(err, errUnread) {
@@ -46,7 +47,7 @@ func (s *Segment) findTrailer() (trailer, error) {
 	return t, err
 }
 
-// errUnread marks errors of the disk, which say nothing about the content of the file.
+// errUnread marks disk errors, which say nothing about the content of the file.
 var errUnread = errors.New("cannot read trailer")
 
 // trailerAt reads the trailer of a segment that ends at the given offset.
@@ -83,8 +84,7 @@ func (s *Segment) Trim(fsys vfs.FS) error {
 // restoreStep is the number of bytes that Restore copies before it checks its context.
 const restoreStep = 1 << 20
 
-// Restore rewrites the file from the open one until ctx ends. It is for a file whose name was
-// deleted.
+// Restore rewrites a file whose name was deleted, from the open file. It stops when ctx ends.
 func (s *Segment) Restore(ctx context.Context, fsys vfs.FS) error {
 	_, err := create(fsys, s.name, func(f vfs.File) (Info, error) {
 		to, from := io.NewOffsetWriter(f, 0), io.NewSectionReader(s.file, 0, s.size)

@@ -121,8 +121,8 @@ func (s *Segment) decode(k kind, raw []byte, body *essentials) error {
 	return err
 }
 
-// verifyNames checks the lists of names, whose directory is raw. Damage of the sections with their
-// pages is reported for these.
+// verifyNames checks the lists of names, whose directory is raw. Damage in the sections with their
+// pages is reported for these sections.
 func (s *Segment) verifyNames(raw []byte) error {
 	l, err := namelist.Open(raw, s.dir[kindServices].length, s.dir[kindOperations].length)
 	if err != nil {

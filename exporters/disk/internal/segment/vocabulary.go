@@ -91,8 +91,8 @@ func (v *vocabulary) addDictionaries(p *analyzer) {
 	}
 }
 
-// addConstants adds the cells that all rows of a shape have. Constant texts become words after
-// those of the dictionary of their column, so that a text of many shapes is stored once.
+// addConstants adds the cells that all rows of a shape have. Constant texts become words after the
+// dictionary of their column, so that a text of many shapes is stored once.
 func (v *vocabulary) addConstants(p *analyzer) {
 	l := v.layout
 	l.constants = make([][]*rows.Cell, len(l.tables.Shapes))
@@ -154,8 +154,8 @@ type textCounter struct {
 	total   int
 }
 
-// countKnown counts the next cell if it is a word that was counted before. Otherwise it does not
-// move the cursor.
+// countKnown counts the next cell if it is an already counted word. Otherwise it does not move the
+// cursor.
 func (s *textCounter) countKnown(c *cursor) bool {
 	from := c.at
 	word := c.uvarint()
@@ -169,7 +169,7 @@ func (s *textCounter) countKnown(c *cursor) bool {
 }
 
 // find returns the index of a text, or -1. It may miss a text that was counted in the other form:
-// as a word (by its number in a dictionary of the input) instead of as a text, or the reverse.
+// as a word (by its number in a dictionary of the input) instead of as a text, or vice versa.
 func (s *textCounter) find(c rows.Cell) int {
 	if c.Word > 0 {
 		if int(c.Word) <= len(s.byWord) {
@@ -184,7 +184,7 @@ func (s *textCounter) find(c rows.Cell) int {
 }
 
 // dictionary returns the texts of a column by descending frequency, and the rank of each index. ok
-// is false if a dictionary does not pay off.
+// is false if a dictionary is not worthwhile.
 func (s *textCounter) dictionary() (texts []string, ranks []uint32, ok bool) {
 	if s.stopped || s.total < minRepeats*len(s.texts) || len(s.texts) == 0 {
 		return nil, nil, false

@@ -28,7 +28,7 @@ type Options struct {
 	// Level is the compression level of blocks. Default: column.Flush.
 	Level column.Level
 
-	merge bool // rows are read from segments, and not valid after their block is written
+	merge bool // rows are read from segments and not valid after their block is written
 
 	// For tests: blockRows replaces targetRows; plain disables compression of sections.
 	blockRows int
@@ -40,11 +40,11 @@ var ErrTooLarge = errors.New("too large for a segment")
 
 // Write writes the rows of in to a segment file at path. It writes to path with [vfs.TempSuffix],
 // syncs the file, renames it and syncs the directory. When it returns nil the segment is durable;
-// after a crash at any time it exists completely or not at all. After an error neither file exists,
-// unless removing it failed as well; the caller may try again.
+// after a crash at any time it exists completely or not at all. After an error, neither file exists
+// unless removing it failed as well; the caller may retry.
 //
 // Write leaves out duplicates and unreadable rows; Info has their numbers. It needs about 8 bytes
-// of memory per row, 60 bytes per trace, and some megabytes for the current block. A very long
+// of memory per row, 60 bytes per trace, and a few megabytes for the current block. A very long
 // trace takes 40 bytes per row.
 func Write(fsys vfs.FS, path string, in Input, meta Meta, opts Options) (Info, error) {
 	info, err := create(fsys, path, func(f vfs.File) (Info, error) { return writeTo(f, in, meta, withDefaults(opts)) })

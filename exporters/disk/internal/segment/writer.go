@@ -102,7 +102,7 @@ func (w *writer) beginTrace(keys []rowKey) {
 	}
 }
 
-// add adds row i of the trace with the given size in bytes. Head and encoded cells are those of the
+// add adds row i of the trace with the given size in bytes. Head and encoded cells use ids of the
 // input.
 func (w *writer) add(i int, h *rows.Head, bytes int, cells []byte) error {
 	if err := w.reserveRow(bytes); err != nil {
@@ -122,8 +122,8 @@ func (w *writer) add(i int, h *rows.Head, bytes int, cells []byte) error {
 	return nil
 }
 
-// addConverted adds row i of the trace with the given size in bytes. Head and cells are those of
-// the segment.
+// addConverted adds row i of the trace with the given size in bytes. Head and cells use ids of the
+// segment.
 func (w *writer) addConverted(i int, h *rows.Head, bytes int, cells []rows.Cell) error {
 	if err := w.reserveRow(bytes); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (w *writer) push(h *rows.Head, series uint32, from, bytes int) {
 }
 
 // byShape sorts the rows of a block by shape. The spans of a series are then counted one after the
-// other, while their counters are in the processor cache.
+// other, while their counters are in the CPU cache.
 type byShape struct {
 	next []uint32 // by shape: index of its next row; one more element than shapes
 	rows []uint32

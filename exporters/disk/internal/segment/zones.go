@@ -11,9 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// Zones summarize blocks, so that searches can skip blocks without reading them. They are stored in
-// two sections: bounds (of start times), which are kept in memory, and shapes (which shapes each
-// block has), which are a hundred times as large and read in pages of several blocks.
+// Zones summarize blocks so that searches can skip blocks without reading them. They are stored in
+// two sections: bounds (of start times) are kept in memory; shapes (which shapes each block has)
+// are a hundred times as large and are read in pages of several blocks.
 //
 //	bounds  blocks, (earliest start [8], latest - earliest)*,
 //	        (length of page, decompressed length)*
@@ -160,7 +160,7 @@ func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) 
 	return z, r.end()
 }
 
-// loadZones returns the zones. If they are damaged it returns only the numbers of rows.
+// loadZones returns the zones. If they are damaged, it returns only the numbers of rows.
 func (s *Segment) loadZones(b *blockList) *zones {
 	z, err := s.zones.get(func() (*zones, error) { return s.readZones(b) }, s.loaded)
 	if err == nil {

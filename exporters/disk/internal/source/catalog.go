@@ -9,12 +9,12 @@ import (
 
 // Catalog is implemented by sources that list services and operations without their vocabulary. The
 // names of such a source never change. An error is a *DamageError, or an error of determining which
-// rows are visible. Names are passed as they are listed (otlpdata.Span.Operation and KindName), are
-// valid during a call of visit only, and each is passed once.
+// rows are visible. Each name is passed once, as lists show it (otlpdata.Span.Operation and
+// KindName), and is valid only during the call of visit.
 type Catalog interface {
 	// EachService calls visit with the services of a tenant, in ascending order from the given name
-	// on, until visit returns false. missing reports that the service has operations that
-	// EachOperation does not know, whose names are stored in rows.
+	// on, until visit returns false. missing reports that the service has operations whose names
+	// are stored in rows and unknown to EachOperation.
 	EachService(tenant, from string, visit func(name []byte, missing bool) bool) error
 	// EachOperation calls visit with the operations of a service, in ascending order of name and
 	// kind from the given name on, until visit returns false.

@@ -4,7 +4,7 @@ package source
 type DamageError struct {
 	File string
 	Part string // block or section
-	Rows int    // number of spans that cannot be read; 0: not known
+	Rows int    // number of spans that cannot be read; 0: unknown
 	Err  error
 }
 

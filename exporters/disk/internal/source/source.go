@@ -1,5 +1,5 @@
-// Package source is the contract between the parts of the span store that have spans, memtables and
-// segments, and the queries that read them.
+// Package source is the contract between the parts of the span store that hold spans (memtables and
+// segments) and the queries that read them.
 package source
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Source is a set of spans with one vocabulary, divided into blocks: a memtable or a segment. It
-// does not change while it is part of a view. Safe for concurrent use.
+// does not change while it is part of a view. It is safe for concurrent use.
 //
 // A source may implement further interfaces: [Traces], [SelectiveTrace], [Statistics], [Tally],
 // [Clusters], [Catalog], [Services].
@@ -23,19 +23,19 @@ type Source interface {
 	// Tables returns the vocabulary of all rows. It reads the vocabulary from disk if it is not in
 	// memory.
 	Tables() (*rows.Tables, error)
-	// Blocks describes the blocks. The caller must not change the list.
+	// Blocks describes the blocks. The caller must not modify the list.
 	Blocks() ([]BlockInfo, error)
-	// Open decodes what all readers of a block need. Columns are decoded when they are first read.
-	// The caller closes the block.
+	// Open decodes the parts that all readers of a block need. Columns are decoded when they are
+	// first read. The caller closes the block.
 	Open(ctx context.Context, block int) (Block, error)
-	// Trace calls visit with the rows of a trace of a tenant, for each block that has some, in any
+	// Trace calls visit with the rows of a tenant's trace, for each block that has some, in any
 	// order. The block is closed when visit returns. An unknown trace is not an error. A damaged
 	// block results in a *DamageError; the other blocks are visited, and the errors are joined.
 	Trace(ctx context.Context, tenant string, id otlpdata.TraceID, visit func(b Block, rows []int32) error) error
 	Hints
 }
 
-// Traces is implemented by sources that find several traces faster together than one by one.
+// Traces is implemented by sources that find several traces together faster than one by one.
 type Traces interface {
 	// Traces is like Source.Trace for several different traces of a tenant. which is the index in
 	// ids of the trace that the rows belong to.
@@ -58,19 +58,19 @@ type Hints interface {
 	// attribute of its span, events or links.
 	MayHold(block int, key, text string) bool
 	// BlockShapes appends the shapes that occur in a block, each once. known is false if they are
-	// not known.
+	// unknown.
 	BlockShapes(dst []BlockShape, block int) (shapes []BlockShape, known bool)
 	// HoldsIntegers reports whether MayHold also knows integers, by their decimal text.
 	HoldsIntegers() bool
-	// Constant returns the cell that all rows of a shape have at an index of Shape.Columns, if they
-	// are known to have the same.
+	// Constant returns the cell that all rows of a shape have at an index of Shape.Columns, if it
+	// is known to be the same in all.
 	Constant(shape uint32, position int) (rows.Cell, bool)
-	// Words returns the distinct texts of a string column, without those that Constant returns.
+	// Words returns the distinct texts of a string column, except texts that Constant returns.
 	// complete is false if there may be others.
 	Words(column uint32) (words []string, complete bool)
 }
 
-// BlockInfo is what is known of a block without reading it.
+// BlockInfo describes a block without reading it.
 type BlockInfo struct {
 	Rows               int
 	MinStart, MaxStart uint64 // range of the start times, both inclusive
@@ -83,8 +83,8 @@ type BlockShape struct {
 }
 
 // Block is an open block. Rows are numbered from 0, in any order. Slices that it returns are valid
-// until Close and must not be changed. An error matches *DamageError if bytes on disk are damaged.
-// Not for concurrent use.
+// until Close and must not be modified. An error matches *DamageError if bytes on disk are damaged.
+// A Block is not safe for concurrent use.
 type Block interface {
 	Len() int
 	// Shapes, Resources, Starts and Ends return one field of all heads, and nil with an error.
@@ -105,8 +105,8 @@ type Block interface {
 type Partial interface {
 	// TraceID reads less than Head.
 	TraceID(row int) (otlpdata.TraceID, error)
-	// Expect announces rows whose cells will be read, in any order. Cells of other rows can be
-	// read, too, but more slowly.
+	// Expect announces rows whose cells will be read, in any order. Cells of other rows can still
+	// be read, but more slowly.
 	Expect(rows []int32)
 }
 
@@ -128,7 +128,7 @@ type Vectors interface {
 	Column(id uint32) (Vector, error)
 }
 
-// BlockColumn is the number of cells that a block has of a column, without constants.
+// BlockColumn is the number of non-constant cells that a block has in a column.
 type BlockColumn struct {
 	ID    uint32
 	Cells int

@@ -4,7 +4,7 @@ import "math/bits"
 
 // Step is a duration on a scale of four steps per octave. It is the duration d itself if d < 4, or
 // else b<<2 | d>>(b-2)&3, where b is the number of the highest bit of d. Longer durations have
-// greater steps.
+// higher steps.
 type Step uint8
 
 // StepOf returns the step of a duration in nanoseconds.

@@ -24,21 +24,21 @@ func TraceHash(tenant string, id otlpdata.TraceID) uint64 {
 // blocks.
 type TraceParts interface {
 	// TraceParts returns a reader of the parts of all traces. It may be used while the source is
-	// part of a view. An error is a *DamageError. A nil reader means that the parts are not known.
+	// part of a view. An error is a *DamageError. A nil reader means that the parts are unknown.
 	TraceParts() (PartReader, error)
 }
 
-// PartReader lists the parts of the traces of a source in ascending order of their hashes. Not for
-// concurrent use.
+// PartReader lists the parts of the traces of a source in ascending order of their hashes. It is
+// not safe for concurrent use.
 type PartReader interface {
 	// Parts returns an estimate of the number of parts.
 	Parts() int
-	// Before appends the remaining parts whose hash is less than limit. An error is that of ctx or
-	// a *DamageError.
+	// Before appends the remaining parts whose hash is less than limit. It returns the error of ctx
+	// or a *DamageError.
 	Before(ctx context.Context, dst []TracePart, limit uint64) ([]TracePart, error)
 }
 
-// TracePart is what is known of the rows that a trace has in one block, or in all blocks.
+// TracePart describes the rows of a trace in one block, or in all blocks.
 type TracePart struct {
 	Hash     uint64 // see TraceHash
 	Base     uint64 // nanoseconds since the Unix epoch
@@ -52,20 +52,20 @@ type TracePart struct {
 // AnyBlock stands for all blocks of a source.
 const AnyBlock int32 = -1
 
-// PartBounds describes how far Start, Duration and Root of a part can be relied on.
+// PartBounds says how reliable Start, Duration and Root of a part are.
 type PartBounds uint8
 
 // The values of PartBounds.
 const (
 	Unbounded PartBounds = iota // they are not known
 	// AtMost means that some rows may be hidden. The others start no earlier and end no later. Root
-	// is not known.
+	// is unknown.
 	AtMost
 	Exact // up to the size of a step
 )
 
-// PartRoot is the root span of a part by its shape, or one of these: zero means that it is not
-// known, NoRootSpan that all spans have parents.
+// PartRoot identifies the root span of a part by its shape. Zero means that it is unknown,
+// NoRootSpan that all spans have parents.
 type PartRoot uint32
 
 // NoRootSpan is the root of a part in which all spans have parents.
@@ -97,7 +97,7 @@ type RootFinder struct {
 	id        otlpdata.SpanID
 }
 
-// rootRank says how well a row qualifies as the root, see tracestore.Summary.
+// rootRank ranks how well a row qualifies as the root, see tracestore.Summary.
 type rootRank uint8
 
 const (
@@ -108,7 +108,7 @@ const (
 )
 
 // Add adds a row. stored reports whether the trace has a row with a span id in this source; nil
-// means that this is not known.
+// means that this is unknown.
 func (f *RootFinder) Add(shape uint32, start uint64, id, parent otlpdata.SpanID, stored func(otlpdata.SpanID) bool) {
 	rank := anySpan
 	switch {

@@ -21,8 +21,8 @@ const (
 const (
 	nanosPerMinute = 60_000_000_000
 	perCell        = tracestore.BucketsPerOctave / 2 // buckets of durations in a cell
-	rangeBits      = 7                               // of the range of durations of a cell in a key
-	nameBits       = 28                              // of a series or edge in a key; a minute takes the other 29
+	rangeBits      = 7                               // bits for a cell's range of durations in a key
+	nameBits       = 28                              // bits for a series or edge in a key; a minute takes the other 29
 )
 
 // noID replaces an id if a limit was reached. Spans with it are counted as dropped.
@@ -32,16 +32,16 @@ const noID = 1<<32 - 1
 func MinuteOf(start uint64) uint64 { return start / nanosPerMinute }
 
 // Collector collects the statistics of a segment while its rows are written. Its memory is bounded;
-// spans beyond the limits are counted as dropped. Not for concurrent use.
+// spans beyond the limits are counted as dropped. It is not safe for concurrent use.
 type Collector struct {
 	series     []Series
 	seriesID   nameIndex
 	sorted     []uint32 // ids of series, sorted; outdated if shorter than series
 	seriesLost bool     // a series was refused because a limit was reached
 	unsampled  []uint32 // by series: 1 + id of the unsampled series; 0, or missing: not known
-	// Ids of the first series of each operation, other than those beyond tracestore.MaxOperations.
+	// Ids of the first series of each operation, except operations beyond tracestore.MaxOperations.
 	operations nameIndex
-	counts     map[service]int // of operations; above tracestore.MaxOperations if there are more
+	counts     map[service]int // number number of operations; above tracestore.MaxOperations if there are more
 	cells      table[cell]
 	dropped    uint64 // spans without a cell, or without a cell for their unsampled calls
 
@@ -65,7 +65,7 @@ type cell struct {
 }
 
 // callCell counts the calls of an edge in one minute and one range of durations. Its key has the
-// edge in place of the series. Inner calls are in the first range, whatever their durations are.
+// edge in place of the series. Inner calls are in the first range, regardless of their durations.
 type callCell struct {
 	cell
 	errors uint64
@@ -98,7 +98,7 @@ func NewCollector() *Collector {
 		cells: table[cell]{seed: rand.Uint64()}, edgeID: table[uint32]{seed: rand.Uint64()}, calls: table[callCell]{seed: rand.Uint64()}}
 }
 
-// Reserve announces about how many series there will be. Call it before SeriesID.
+// Reserve announces the approximate number of series. Call it before SeriesID.
 func (c *Collector) Reserve(series int) {
 	series = min(series, maxNames)
 	c.series = slices.Grow(c.series, series)
@@ -156,7 +156,7 @@ func (a *Series) operationHash() uint64 {
 }
 
 // sortedSeries returns the ids of all series in the order of the series. The slice must not be
-// changed.
+// modified.
 func (c *Collector) sortedSeries() []uint32 {
 	if len(c.sorted) < len(c.series) {
 		c.sorted = sortedOrder(c.series, (*Series).compare)
@@ -173,8 +173,8 @@ func (c *Collector) AddSpan(series uint32, start, duration uint64) {
 	}
 }
 
-// AddUnsampled counts n > 0 further calls for which a span stands that AddSpan has counted. They go
-// to the unsampled series. A bucket of a minute holds up to 2^32 - 1 of them.
+// AddUnsampled counts n > 0 further calls that are represented by a span that AddSpan has counted.
+// They go to the unsampled series. A bucket of a minute holds up to 2^32 - 1 of them.
 func (c *Collector) AddUnsampled(series uint32, start, duration, n uint64) {
 	cell, bucket := c.cellOf(c.unsampledOf(series), start, duration)
 	if cell == nil {
@@ -255,8 +255,8 @@ func (c *Collector) EachPoint(first, last uint64, selected []bool, visit func(se
 
 // EachOperation calls visit with a series of each operation, by tenant, service, name and kind.
 // Operations with errors or unsampled calls are visited several times in a row. others reports that
-// the series is that of the operations beyond tracestore.MaxOperations, and perhaps of one with the
-// same name.
+// the series is for the operations beyond tracestore.MaxOperations, and possibly for an operation
+// with the same name.
 func (c *Collector) EachOperation(visit func(s *Series, others bool)) {
 	for _, id := range c.sortedSeries() {
 		s := &c.series[id]
@@ -268,7 +268,7 @@ func (c *Collector) EachOperation(visit func(s *Series, others bool)) {
 // cell for its minute.
 func (c *Collector) HasAllSeries() bool { return !c.seriesLost }
 
-// AllSeries returns all series by id. The slice must not be changed.
+// AllSeries returns all series by id. The slice must not be modified.
 func (c *Collector) AllSeries() []Series { return c.series }
 
 // ServiceID returns the id of a service of a tenant for AddEdge and AddOrphan. The Collector

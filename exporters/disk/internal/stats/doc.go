@@ -1,7 +1,7 @@
-// Package stats implements the statistics of a segment, from which questions about rates, errors,
-// durations and dependencies are answered without reading spans. A [Collector] counts every span
-// while a segment is written. The results are stored in three sections of the segment, which are
-// decoded as [SeriesStats], [EdgeStats] and [OrphanStats].
+// Package stats implements the statistics of a segment: rates, errors, durations and dependencies,
+// which queries can use instead of reading spans. A [Collector] counts every span while a segment
+// is written. The results are stored in three sections of the segment, which are decoded as
+// [SeriesStats], [EdgeStats] and [OrphanStats].
 //
 //	series   (tenant, service, operation, kind, error) x minute -> histogram, sum of durations
 //	edges    (tenant, parent service, child service, kind) x minute of the child -> errors,

@@ -9,17 +9,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Interner converts spans to rows and builds the vocabulary. Not for concurrent use, except as
-// documented at Tables.
+// Interner converts spans to rows and builds the vocabulary. It is not safe for concurrent use,
+// except as documented at Tables.
 type Interner struct {
 	// MaxWords is the maximum number of words of a column. Further texts are stored in cells.
 	MaxWords int
 	// MaxEvents is the maximum number of events of a span that get columns. If a span has more, all
 	// of its events are encoded.
 	MaxEvents int
-	// NameInRow reports for which services span names are in cells. nil: for none.
+	// NameInRow reports whether the span names of a service are in cells. nil means never.
 	NameInRow func(service string) bool
-	// IsExtra reports which attribute keys have no column. nil: none.
+	// IsExtra reports whether an attribute key has no column. nil means never.
 	IsExtra func(key string) bool
 
 	tables rows.Tables

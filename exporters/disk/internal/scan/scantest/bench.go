@@ -20,7 +20,7 @@ import (
 // opens.
 const segmentFolder = "BENCH_SEGMENTS"
 
-// CPUTime returns the processor time that the process has used.
+// CPUTime returns the CPU time that the process has used.
 func CPUTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage

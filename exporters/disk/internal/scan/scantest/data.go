@@ -75,9 +75,9 @@ func SharedIDs(seed uint64, spans int) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{})
 }
 
-// Series returns a source with precise hints. Each span is a trace of its own and has an order id
-// of its own. Blocks start a second apart. The spans of a block take a millisecond longer than
-// those of the block before.
+// Series returns a source with precise hints. Each span is a separate trace with its own order id.
+// Blocks start a second apart. The spans of a block take a millisecond longer than the spans of the
+// previous block.
 func Series(tb testing.TB, blocks, spans int) *Synthetic {
 	tb.Helper()
 	s := NewSynthetic(1, 7)

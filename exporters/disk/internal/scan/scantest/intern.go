@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// interner converts spans to rows and chooses at random among the ways that the row format allows:
-// a name in the shape or in the row, strings as words or inline, attributes with their own columns
-// or in Extra, events in columns or encoded.
+// interner converts spans to rows and chooses at random among the representations that the row
+// format allows: a name in the shape or in the row, strings as words or inline, attributes with
+// their own columns or in Extra, events in columns or encoded.
 type interner struct {
 	plain  bool // always chooses the first way, and inline strings
 	rng    *rand.Rand

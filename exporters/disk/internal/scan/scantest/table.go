@@ -38,7 +38,7 @@ type tenantTrace struct {
 
 type place struct{ block, row int }
 
-// Gauge counts open blocks: now, at most at once, and in total.
+// Gauge counts open blocks: now, at most at the same time, and in total.
 type Gauge struct{ Open, Most, Total atomic.Int64 }
 
 func (g *Gauge) enter() {

@@ -1,5 +1,5 @@
-// Command arrowcheck reads Parquet files with Apache Arrow and prints their rows as JSON, one a line. It is a module of its own, so that the
-// program does not depend on Arrow.
+// Command arrowcheck reads Parquet files with Apache Arrow and prints their rows as JSON, one per
+// line. It is a separate module, so that the program does not depend on Arrow.
 package main
 
 import (
