@@ -56,8 +56,8 @@ func readUISettings(name string) (s uiSettings, err error) {
 	return s, nil
 }
 
-// inPage escapes a script for a page, where the text `</script` would end it. Within a JavaScript
-// string the added backslash has no effect.
+// inPage escapes a script for a page, because the text `</script` would end it. Within a JavaScript
+// string, the added backslash has no effect.
 func inPage(script []byte) []byte {
 	return regexp.MustCompile(`(?i)</(script)`).ReplaceAll(script, []byte(`<\/$1`))
 }

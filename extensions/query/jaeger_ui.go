@@ -18,7 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 )
 
-// uiReload is the maximum age of the index page before its files are read again.
+// uiReload is the maximum age of the index page before its files are reread.
 const uiReload = 10 * time.Second
 
 // maxPageBytes is the maximum size of the index page, and of the settings.

@@ -216,7 +216,8 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	return q, nil
 }
 
-// newPeers returns the client of the other processes, or nil, and this process, or nil in tests.
+// newPeers returns the client of the other processes (nil if there are none) and this process (nil
+// in tests).
 func newPeers(set pipeline.Settings, c *Config) (peers *deployment.Peers, self processview.Process, err error) {
 	if set.Process != nil {
 		self = set.Process

@@ -19,10 +19,10 @@ import (
 	"github.com/tracing-backend/tracing/internal/docsite"
 )
 
-// docsPath precedes the paths of the documentation.
+// docsPath is the prefix of the documentation's paths.
 const docsPath = "/docs"
 
-// newRoutes returns the HTTP APIs, others among them, the documentation and the web UI, below the
+// newRoutes returns the HTTP APIs including others, the documentation and the web UI, below the
 // base path of the UI.
 func newRoutes(b *core.Backend, pages *ui, o uiapi.Options, tails *live.API, others ...httpapi.Route) *http.ServeMux {
 	base := pages.base
@@ -37,7 +37,7 @@ func newRoutes(b *core.Backend, pages *ui, o uiapi.Options, tails *live.API, oth
 	return mux
 }
 
-// apiRoutes returns the routes of the HTTP APIs, others among them. docs/openapi.json has all.
+// apiRoutes returns the routes of the HTTP APIs including others. docs/openapi.json lists all.
 func apiRoutes(b *core.Backend, o uiapi.Options, tails *live.API, others []httpapi.Route) []httpapi.Route {
 	return slices.Concat(
 		jaegerapi.New(b).Routes(),

@@ -53,7 +53,7 @@ func isOrigin(text string) bool {
 	return err == nil && (scheme == "http" || scheme == "https") && host != "" && u.Host == host && !strings.ContainsAny(host, `*;,'" `)
 }
 
-// ui serves the web UI: the one in the program, or one in a folder.
+// ui serves the web UI, either the one in the program or one in a folder.
 type ui struct {
 	config    UIConfig
 	base      string
@@ -65,10 +65,10 @@ type ui struct {
 	jaeger *jaegerUI
 }
 
-// boot is what the page knows before its first request.
+// boot is the data that the page has before its first request.
 type boot struct {
 	Version      httpapi.Version `json:"version"`
-	Auth         []string        `json:"auth"`         // schemes that the API requires one of: basic, bearer
+	Auth         []string        `json:"auth"`         // accepted authentication schemes: basic, bearer; the API requires one of them
 	TenantHeader string          `json:"tenantHeader"` // "" if tenants are not separated
 }
 
@@ -88,7 +88,7 @@ func newUI(set pipeline.Settings, c *Config, base string, archive bool, hasMetri
 	return u
 }
 
-// authSchemes returns the schemes of authentication that a listener accepts; none if it needs no
+// authSchemes returns the authentication schemes that a listener accepts, or none if it needs no
 // credentials.
 func authSchemes(c server.HTTPConfig) []string {
 	schemes := []string{}
@@ -152,8 +152,7 @@ func (u *ui) pattern() string { return u.base + "/" }
 
 // isPublic reports whether a request to mux needs neither credentials nor a tenant: it is for the
 // documentation, or for the UI in the program or a build of it, whose files contain no data. A
-// Jaeger UI relies on the dialog of the browser for its credentials, and its settings may be
-// confidential.
+// Jaeger UI relies on the browser's dialog for credentials, and its settings may be confidential.
 func (u *ui) isPublic(mux *http.ServeMux, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

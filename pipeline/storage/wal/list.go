@@ -30,7 +30,7 @@ const (
 	maxListing = 64 << 20 // bytes
 )
 
-// listed is what the list says about a log. Records and weight are those of the last checkpoint.
+// listed is an entry of the list. Records and weight are as of the last checkpoint.
 type listed struct {
 	records uint64 // highest sequence number that was synced
 	weight  int64
@@ -45,8 +45,8 @@ func (l listed) file() string {
 	return "new"
 }
 
-// ErrListDamaged is wrapped by the error of [Dir.Missing] if the content of the list is not what
-// was written.
+// ErrListDamaged is wrapped by the error of [Dir.Missing] if the content of the list differs from
+// what was written.
 var ErrListDamaged = errors.New("list of logs is damaged")
 
 func encodeList(logs map[uint64]listed) []byte {
@@ -106,7 +106,7 @@ func (d *Dir) saveList() error {
 }
 
 // enlist adds a new log to the list, or a reused file of a log. The caller holds mu. If the list
-// cannot be written, it stays without a new log, but it must not say that all files are new.
+// cannot be written, the new log stays out of it, but the list must not say that all files are new.
 func (d *Dir) enlist(epoch uint64, reused bool) {
 	l, known := d.logs[epoch]
 	if known && (l.reused || !reused) {
@@ -115,7 +115,7 @@ func (d *Dir) enlist(epoch uint64, reused bool) {
 	l.reused = reused
 	d.logs[epoch] = l
 	if d.saveList() != nil && known {
-		// The list stays stale: it is written again later. An error matters only after damage.
+		// The list stays stale and is rewritten later. An error matters only after damage.
 		vfs.RemoveDurably(d.fs, d.file(listFile))
 	}
 }
@@ -172,8 +172,8 @@ type Missing struct {
 
 // Missing lists the logs whose files are gone although the log was not removed, lowest epoch first.
 // It may be called while another process uses the directory. The owner of the directory calls it
-// before it creates or removes a log, because then the list is written without the missing ones. An
-// error says that missing logs are not known. It matches ErrListDamaged if the content of the list
+// before it creates or removes a log, because that rewrites the list without the missing ones. An
+// error means that missing logs are unknown. It matches ErrListDamaged if the content of the list
 // is damaged.
 func (d *Dir) Missing() ([]Missing, error) {
 	// A log is in the list only while its files exist. If it is in the list before and after the

@@ -8,7 +8,7 @@ import (
 )
 
 // Log is a log that is being written. All methods may be called concurrently; records are in the
-// order of the calls of Append.
+// order of Append calls.
 type Log struct {
 	dir   *Dir
 	epoch uint64
@@ -89,7 +89,7 @@ func (l *Log) Append(parts ...[]byte) (Ticket, error) {
 }
 
 // AppendAll is like Append for several records, each given by the parts of its payload. After an
-// error none was appended. The ticket is that of the last record.
+// error, none was appended. It returns the ticket of the last record.
 func (l *Log) AppendAll(records ...[][]byte) (Ticket, error) {
 	for _, parts := range records {
 		if n := size(parts); n > MaxPayload {
@@ -117,9 +117,9 @@ func size(parts [][]byte) (n int) {
 	return n
 }
 
-// Ready returns the error that Append would return for a payload of up to MaxPayload bytes. A
-// caller that serializes its own calls of Append may rely on nil until its next Append, unless the
-// log fails or is closed in between: only Append uses up capacity.
+// Ready returns the error that Append would return for a payload of up to MaxPayload bytes. For a
+// caller that serializes its calls of Append, nil holds until its next Append, because only Append
+// uses up capacity, unless the log fails or is closed in between.
 func (l *Log) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// Admission limits how many requests are served at the same time, and shares these slots: a client
-// address, or a tenant, holds at most as many slots as are free, so that another one always finds
-// some. One client alone gets half of them. (This is the "dynamic threshold" of Choudhury and
-// Hahne, 1998, with which switches share their buffers.) Clients behind one proxy are one client.
-// Admission is safe for concurrent use.
+// Admission limits the number of concurrent requests to a number of slots and shares the slots
+// fairly: a client address, or a tenant, may hold at most as many slots as are free, so that there
+// are always some left for others. A single client gets at most half of them. (This is the "dynamic
+// threshold" of Choudhury and Hahne, 1998, with which switches share their buffers.) Clients behind
+// the same proxy count as one client. Admission is safe for concurrent use.
 type Admission struct {
 	key   string // of the limit
 	limit int
@@ -31,7 +31,7 @@ func NewAdmission(key string, limit int) *Admission {
 	return &Admission{key: key, limit: limit, held: map[holder]int{}}
 }
 
-// Enter takes a slot for the client of ctx, unless no more than keep would be free. others is the
+// Enter takes a slot for the client of ctx, unless only keep or fewer slots are free. others is the
 // number of slots that the client address already held. The caller must call leave. The error is an
 // overload that matches ErrBusy.
 func (a *Admission) Enter(ctx context.Context, keep int) (leave func(), others int, err error) {
@@ -59,7 +59,7 @@ func (a *Admission) Enter(ctx context.Context, keep int) (leave func(), others i
 	}, others, nil
 }
 
-// Running returns the number of slots that are taken.
+// Running returns the number of slots in use.
 func (a *Admission) Running() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,8 +77,9 @@ func (a *Admission) addHolders(holders []holder, n int) {
 
 const client = "client"
 
-// holdersOf returns whose share a request counts towards. Requests without an address, such as
-// those of Unix sockets, and those of the default tenant count towards the limit only.
+// holdersOf returns the client address and the tenant whose shares a request counts towards.
+// Requests without an address, for example over Unix sockets, and requests of the default tenant
+// count only towards the limit.
 func holdersOf(ctx context.Context) (holders []holder) {
 	if address := server.Client(ctx); address != "" {
 		holders = append(holders, holder{client, address})

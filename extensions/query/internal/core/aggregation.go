@@ -12,7 +12,7 @@ import (
 // Window is a time range of span starts, both ends inclusive. A zero time is no bound.
 type Window struct{ From, To time.Time }
 
-// Split divides times into about n parts of the same length, and what remains of each.
+// Split divides times into about n parts of the same length, plus the remainder of each.
 func Split(times []Window, n int) (parts []Window) {
 	var all time.Duration
 	for _, w := range times {
@@ -41,22 +41,24 @@ type Aggregation struct {
 	Set      storequery.SpanSet
 	Traces   bool               // see storequery.SetAggregation
 	Selected storequery.SpanSet // also
-	// Durations, if not nil and with Set, becomes the durations of what is counted.
+	// Durations, if not nil and Set is not nil, receives the durations of the counted spans or
+	// traces.
 	Durations *[]uint64
 	Spec      tracestore.Aggregation
-	MaxSpans  int           // to examine; 0 or more than Limits.Aggregated: that
+	MaxSpans  int           // maximum number to examine; 0 or above Limits.Aggregated means Limits.Aggregated
 	MaxTime   time.Duration // 0: Limits.Timeout
-	OfErrors  bool          // MaxSpans is Limits.ErrorScan, which is higher because few spans have failed
+	OfErrors  bool          // MaxSpans is Limits.ErrorScan, which is higher because failed spans are rare
 }
 
-// Check returns an error if the store cannot answer this.
+// Check returns an error if the store does not support the aggregation.
 func (a *Aggregation) Check() error { return a.Spec.Check(a.query()) }
 
 func (a *Aggregation) query() tracestore.Query {
 	return tracestore.Query{From: a.Window.From, To: a.Window.To, Where: a.Where}
 }
 
-// wholeTraceCost is about how many times longer it takes to examine a span in its trace.
+// wholeTraceCost is the approximate cost of examining a span in its trace, as a multiple of
+// examining it alone.
 const wholeTraceCost = 10
 
 // Aggregate runs an aggregation and reserves memory for it.
@@ -105,7 +107,7 @@ const FacetMemory = 4 << 20
 // GroupMemory is like FacetMemory, for groups.
 const GroupMemory = 4 << 20
 
-// memory returns an upper bound on the bytes that the answer and its calculation take, except for
+// memory returns an upper bound for the memory in bytes of the result and its calculation, except
 // facets and groups.
 func (a *Aggregation) memory() (bytes int64) {
 	const cell, buckets, exemplar = 64, tracestore.HeatBuckets, 1 << 10

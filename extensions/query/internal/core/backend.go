@@ -16,9 +16,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Store is a span store that can be queried: it reads traces and lists services and operations.
-// What else a store can do (tracestore.Edges, Metrics, Aggregator and others) is found out
-// for each request with StoreAs.
+// Store is a span store that can be queried: it reads traces and lists services and operations. For
+// other capabilities (tracestore.Edges, Metrics, Aggregator and others), each request calls
+// StoreAs.
 type Store interface {
 	tracestore.Reader
 	tracestore.Catalog
@@ -30,7 +30,7 @@ type Archive interface {
 	pipeline.Consumer
 }
 
-// Limits bound what requests may cost. All except ClockSkew must be positive.
+// Limits bound the cost of requests. All except ClockSkew must be positive.
 type Limits struct {
 	Timeout     time.Duration // of one query
 	PatternTime time.Duration // CPU time of the regular expressions of one query
@@ -41,12 +41,12 @@ type Limits struct {
 	Errors      int           // spans with errors that are read for examples
 	ErrorScan   int           // spans examined to count errors
 	Queries     int           // concurrent queries
-	Names       int           // services, or operations of a service, per answer
-	Baseline    time.Duration // before a trace, in which usual durations are counted
+	Names       int           // services, or operations of a service, per response
+	Baseline    time.Duration // period before a trace in which usual durations are counted
 	ClockSkew   time.Duration // maximum clock-skew adjustment; 0 disables it
 }
 
-// Options configure a Backend. All fields except those of the archive must be set.
+// Options configure a Backend. All fields except the archive's must be set.
 type Options struct {
 	Store   Store
 	Archive Archive // nil if there is no archive

@@ -19,7 +19,7 @@ type Names[T any] struct {
 	Damage     tracestore.Reasons // the part of Incomplete that is not about a limit
 }
 
-// Services admits a query for names of services, see Slot.Services.
+// Services admits a query for service names, see Slot.Services.
 func (b *Backend) Services(ctx context.Context, q tracestore.NameQuery) (Names[string], error) {
 	return admitNames(b, ctx, OpGetServices, func(s *Slot) (Names[string], error) { return s.Services(q) })
 }
@@ -61,7 +61,7 @@ func listNames[T any](
 	s *Slot, op Operation, q tracestore.NameQuery, list func(tracestore.NameQuery) ([]T, bool, error),
 ) (n Names[T], _ error) {
 	most := s.Limits().Names
-	asked := q.Limit > 0 && q.Limit <= most // by the client, which expects a part
+	asked := q.Limit > 0 && q.Limit <= most // the client has set a limit and expects a part
 	if !asked {
 		q.Limit = most
 	}
@@ -135,8 +135,8 @@ func (b *Backend) noteCut(op Operation, tenant string, listed int) {
 // choose from.
 const MaxListedText = 1 << 10
 
-// Listed reserves memory for texts that a store listed and removes those longer than MaxListedText.
-// It does not change the slice, which the store may share.
+// Listed reserves memory for texts that a store listed and removes texts longer than MaxListedText.
+// It does not modify the slice, which the store may share.
 func (s *Slot) Listed(texts []string) ([]string, error) {
 	size := int64(0)
 	for _, text := range texts {

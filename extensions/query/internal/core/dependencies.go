@@ -11,7 +11,7 @@ type Link struct {
 }
 
 // Links adds up edges of the service graph, which must be sorted by parent and child. Calls of a
-// service to itself are left out. If service is not "", only links from and to that service are
+// service to itself are left out. If service is not "", only links from and to this service are
 // returned.
 func Links(edges []tracestore.Edge, service string) []Link {
 	var out []Link

@@ -22,20 +22,22 @@ var (
 	ErrNoArchive      = errors.New("archive span storage was not configured")
 	ErrNoDependencies = errors.New("store does not support service dependencies")
 
-	// ErrBusy is matched by errors that say that there are too many queries.
+	// ErrBusy is matched by the errors of requests that were refused because there are too many
+	// queries.
 	ErrBusy = errors.New("too many queries at once")
 
-	// ErrUndelivered is matched by errors of writing an answer. There is no client left to report
+	// ErrUndelivered is matched by errors of writing a response. There is no client left to report
 	// them to.
 	ErrUndelivered = errors.New("client disconnected")
 )
 
-// IsBusy reports whether err says that other queries use up a limit: their number or their memory.
+// IsBusy reports whether other queries caused err by exhausting a limit: the number or the memory
+// of queries.
 func IsBusy(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, pipeline.ErrQueryMemory)
 }
 
-// IsInvalid reports whether err says that a store in another process refused the query as invalid.
+// IsInvalid reports whether a store in another process refused the query as invalid.
 func IsInvalid(err error) bool {
 	code, _ := pipeline.HTTPStatus(err)
 	return code == http.StatusBadRequest
@@ -50,7 +52,7 @@ func Undelivered(err error) error {
 	return fmt.Errorf("%w: %w", ErrUndelivered, err)
 }
 
-// LogUndelivered logs that an answer did not reach its client, unless err is nil.
+// LogUndelivered logs that a response did not reach its client, unless err is nil.
 func (b *Backend) LogUndelivered(err error) {
 	if err != nil {
 		b.opts.Logger.Debug("answer not delivered", zap.Error(err))
@@ -58,12 +60,12 @@ func (b *Backend) LogUndelivered(err error) {
 }
 
 // HTTPError returns the status code and the text for an error. It sets Retry-After in header for
-// overloads and unreachable stores, and logs all other errors but timeouts.
+// overloads and unreachable stores, and logs all other errors except timeouts.
 func (b *Backend) HTTPError(header http.Header, err error) (status int, text string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, b.TimeoutText(err)
-	case IsBusy(err), pipeline.IsTemporary(err): // a store that is unreachable reports it
+	case IsBusy(err), pipeline.IsTemporary(err): // an unreachable store reports this
 		return server.ErrorStatus(header, err), pipeline.ClientText(err)
 	case IsInvalid(err):
 		return http.StatusBadRequest, pipeline.ClientText(err)
@@ -78,8 +80,8 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 	return http.StatusInternalServerError, pipeline.ClientText(err)
 }
 
-// TimeoutText returns the message for a query that ended with context.DeadlineExceeded: it exceeded
-// Limits.Timeout, or a limit of a store in another process, whose error has a gRPC status.
+// TimeoutText returns the message for a query that ended with context.DeadlineExceeded because it
+// exceeded Limits.Timeout, or a limit of a store in another process, whose error has a gRPC status.
 func (b *Backend) TimeoutText(err error) string {
 	if _, remote := status.FromError(err); remote {
 		return err.Error()
@@ -91,8 +93,8 @@ func (b *Backend) TimeoutText(err error) string {
 	return fmt.Sprintf("the store did not finish within query_timeout (%s); narrow the query", b.opts.Limits.Timeout)
 }
 
-// Abort closes the connection by a panic with http.ErrAbortHandler. It is for errors that occur
-// after a part of the answer was sent: the client must not mistake that part for the whole answer.
+// Abort closes the connection by a panic with http.ErrAbortHandler. It is for errors after a part
+// of the response was sent: the client must not mistake this part for the whole response.
 func (b *Backend) Abort(err error) {
 	b.HTTPError(http.Header{}, err)
 	panic(http.ErrAbortHandler)

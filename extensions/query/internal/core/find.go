@@ -6,7 +6,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// results runs a query, limited to the traces that set selects unless set is nil.
+// results runs a query, restricted to the traces that set selects unless set is nil.
 func (s *Slot) results(q tracestore.Query, set storequery.SpanSet, want tracestore.Want) (*tracestore.Results, error) {
 	if set == nil {
 		return s.Store().Find(s.ctx, q, want)
@@ -54,8 +54,8 @@ func (s *Slot) FindSummaries(q tracestore.Query, set storequery.SpanSet, visit f
 }
 
 // VisitSelected calls visit for each span of a stored trace that a set selects; see
-// storequery.VisitSelected. It returns what cannot be read of the trace. The trace must not
-// have more than Limits.TraceSize spans. Its memory replaces what the query held before.
+// storequery.VisitSelected. It returns which parts of the trace cannot be read. The trace must not
+// have more than Limits.TraceSize spans. Its memory replaces the memory that the query held before.
 func (s *Slot) VisitSelected(
 	ref tracestore.TraceRef, set storequery.SpanSet, ofTrace bool, visit func(tracestore.Span) error,
 ) (damage tracestore.Reasons, err error) {

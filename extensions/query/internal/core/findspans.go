@@ -5,8 +5,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// FindSpans returns the spans of a trace that meet a condition: those of the store, or of the
-// archive if the store does not have the trace. incomplete and err are as in Trace, and the error
+// FindSpans returns the spans of a trace that meet a condition, from the store or, if the store
+// does not have the trace, from the archive. incomplete and err are as in Trace, and the error
 // matches ErrTraceNotFound if there is no such trace.
 func (s *Slot) FindSpans(
 	ref tracestore.TraceRef, c tracestore.SpanCondition,

@@ -45,7 +45,7 @@ func operations() []Operation {
 }
 
 // isQuick reports whether an operation usually takes little time and memory: lists of names and
-// single traces, without which users see nothing.
+// single traces, which users need before anything else.
 func (op Operation) isQuick() bool {
 	switch op {
 	case OpGetTrace, OpGetServices, OpGetOperations, OpGetTags, OpGetMinStep, OpGetStatus, OpArchiveTrace:
@@ -54,7 +54,7 @@ func (op Operation) isQuick() bool {
 	return false
 }
 
-// hasResults reports whether the number of results of an operation is worth counting.
+// hasResults reports whether to count the number of results of an operation.
 func (op Operation) hasResults() bool {
 	switch op {
 	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges,
@@ -121,8 +121,8 @@ func (m *metrics) observe(op Operation, took time.Duration, failed bool) {
 	m.latency.WithLabelValues(string(op), result).Observe(took.Seconds())
 }
 
-// Measure runs a store query, counts and times it, and makes a span of it, if self-tracing is on.
-// Meanwhile, the context of the Slot has that span. query returns the number of results.
+// Measure runs a store query, counts and times it, and records it as a span if self-tracing is on.
+// Meanwhile, the context of the Slot has this span. query returns the number of results.
 func (s *Slot) Measure(query func() (int, error)) error {
 	start, outer := s.backend.opts.Now(), s.ctx
 	ctx, span := s.backend.opts.Tracer.Start(outer, string(s.op))

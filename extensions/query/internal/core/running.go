@@ -16,7 +16,7 @@ type RunningQuery struct {
 	Held      int64  // bytes of memory
 }
 
-// RunningQueries returns the queries that run, the oldest first.
+// RunningQueries returns the running queries, the oldest first.
 func (b *Backend) RunningQueries() []RunningQuery {
 	b.runningMu.Lock()
 	slots := make([]*Slot, 0, len(b.running))

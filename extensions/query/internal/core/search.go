@@ -20,8 +20,8 @@ const (
 // ServiceKey is the resource attribute that names the service.
 const ServiceKey = "service.name"
 
-// Search is a search for traces: those with the given ids, or those with a span that meets all
-// other conditions.
+// Search is a search for traces with the given ids, or for traces with a span that meets all other
+// conditions.
 type Search struct {
 	IDs                      []otlpdata.TraceID
 	Set                      storequery.SpanSet // of the search language; nil if there is none
@@ -74,10 +74,10 @@ func equals(p tracestore.Place, value string) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: tracestore.Eq, Value: tracestore.Text(value)}
 }
 
-// IncompleteText begins each message about an incomplete answer.
+// IncompleteText begins each message about an incomplete result.
 const IncompleteText = "result is incomplete: "
 
-// IncompleteMessage returns the message about an incomplete answer, or "" if there are no reasons.
+// IncompleteMessage returns the message about an incomplete result, or "" if there are no reasons.
 func IncompleteMessage(reasons tracestore.Reasons) string {
 	if reasons.Complete() {
 		return ""

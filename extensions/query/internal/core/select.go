@@ -8,9 +8,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// SelectSpans returns the spans of a trace for which tracestore.SelectsSpan is true: those of the
-// store, or of the archive if the store has none. incomplete and err are as in Trace. The memory of
-// the spans is added to what the query holds.
+// SelectSpans returns the spans of a trace for which tracestore.SelectsSpan is true, from the store
+// or, if it has none, from the archive. incomplete and err are as in Trace. The memory of the spans
+// is added to the memory that the query holds.
 func (s *Slot) SelectSpans(
 	ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
 ) (spans []*otlpdata.Batch, incomplete tracestore.Reasons, err error) {
@@ -30,7 +30,7 @@ func (s *Slot) SelectSpans(
 	return spans, damage, nil
 }
 
-// selectFrom returns the selected spans of a trace, and what cannot be read.
+// selectFrom returns the selected spans of a trace, and which parts cannot be read.
 func (s *Slot) selectFrom(
 	from tracestore.Reader, ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
 ) (spans []*otlpdata.Batch, damage tracestore.Reasons, err error) {
@@ -53,7 +53,7 @@ func (s *Slot) selectFrom(
 	return spans, nil, nil
 }
 
-// selectSpans returns a batch with the selected spans of another.
+// selectSpans returns a batch with the selected spans of another batch.
 func selectSpans(b *otlpdata.Batch, ids map[otlpdata.SpanID]struct{}) (*otlpdata.Batch, error) {
 	var chunk []byte
 	var counts []otlpdata.ServiceCount

@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Slot is an admitted query. It accounts for the memory of its answer. A Slot is for one goroutine.
-// What RunningQueries shows of it is safe for concurrent use.
+// Slot is an admitted query. It accounts for the memory of its response. A Slot is for one
+// goroutine, except for the fields that RunningQueries reads.
 type Slot struct {
 	backend *Backend
 	op      Operation
@@ -29,21 +29,21 @@ type Slot struct {
 }
 
 // SlotMemory is the memory in bytes that each query reserves when it is admitted: for its
-// goroutine, connection and buffers of the answer. A query that does not fit is refused before it
-// does any work.
+// goroutine, connection and response buffers. A query that does not fit is refused before it does
+// any work.
 const SlotMemory = 1 << 20
 
-// Slots and memory that queries leave free for others, as divisors of the limits. Lists of names
-// and single traces are answered also while searches and aggregations use all of the rest, and the
-// first query of a client also while those of another client use all that they may.
+// Slots and memory that queries leave free for others, as divisors of the limits. So lists of names
+// and single traces work even while searches and aggregations use all of the rest, and the first
+// query of a client works even while another client has used up its share.
 const (
-	keptSlots       = 8 // by queries that are not quick
-	keptMemory      = 8 // by queries that are not quick
-	keptClientShare = 4 // by those of a client that runs others
+	keptSlots       = 8 // left by queries that are not quick
+	keptMemory      = 8 // left by queries that are not quick
+	keptClientShare = 4 // left by further queries of a client
 )
 
 // Admit admits a query of kind op, which ends with ctx or after Limits.Timeout. The caller must
-// call Release. If other queries use up a limit or the share of the client, the error is an
+// call Release. If other queries have exhausted a limit or the share of the client, the error is an
 // overload (see pipeline.Overloaded), which IsBusy recognizes.
 func (b *Backend) Admit(ctx context.Context, op Operation) (*Slot, error) {
 	keep, keepBytes := 0, int64(0)
@@ -69,7 +69,7 @@ func (b *Backend) Admit(ctx context.Context, op Operation) (*Slot, error) {
 	s := &Slot{backend: b, op: op, leave: leave, account: account, since: b.opts.Now(), client: server.Client(ctx)}
 	limited, cancel := context.WithTimeout(tracestore.WithAccount(ctx, account), b.opts.Limits.Timeout)
 	s.ctx, s.cancel = tracestore.WithPatternLimit(limited, cancel, b.opts.Limits.PatternTime), cancel
-	s.memory, _ = tracestore.Reserve(s.ctx, 0) // nothing cannot exceed the budget
+	s.memory, _ = tracestore.Reserve(s.ctx, 0) // reserving nothing cannot fail
 	b.addRunning(s)
 	return s, nil
 }
@@ -107,13 +107,14 @@ func (s *Slot) Budget() tracestore.Budget {
 	return tracestore.Budget{Spans: l.Scanned, TraceSpans: l.TraceSize}
 }
 
-// Held returns how many bytes the caller holds for the answer.
+// Held returns the number of bytes that the caller holds for the response.
 func (s *Slot) Held() int64 { return s.memory.Held() }
 
-// SetHeld changes how many bytes the caller holds for the answer. The error is as in Admit.
+// SetHeld changes the number of bytes that the caller holds for the response. The error is as in
+// Admit.
 func (s *Slot) SetHeld(bytes int64) error { return s.memory.Resize(bytes) }
 
-// HoldMore reserves bytes in addition to what the caller holds. The error is as in Admit.
+// HoldMore reserves bytes in addition to the bytes that the caller holds. The error is as in Admit.
 func (s *Slot) HoldMore(bytes int64) error { return s.memory.Grow(bytes) }
 
 // adjustMemory is the approximate number of bytes that adjusting a span takes.
@@ -128,18 +129,17 @@ func (s *Slot) memoryOf(bytes, spans int) int64 {
 	return int64(bytes)
 }
 
-// hold reserves memory for the spans of a trace and their adjustment, in addition to what the query
-// holds.
+// hold reserves additional memory for the spans of a trace and their adjustment.
 func (s *Slot) hold(spans *otlpdata.Batch) error {
 	return s.HoldMore(s.memoryOf(spans.Size(), spans.Len()))
 }
 
-// minConcurrentAggregations is how many aggregations fit into the memory of all queries at once,
-// however small that is.
+// minConcurrentAggregations is the number of concurrent aggregations that always fit into the
+// memory for all queries, however small it is.
 const minConcurrentAggregations = 4
 
-// HoldAggregation is like HoldMore, but limited to a fixed part of the memory of all queries so
-// that a small limit does not rule out aggregations, whose need is an upper bound.
+// HoldAggregation is like HoldMore, but reserves at most a fixed part of the memory for all
+// queries. The bytes are an upper bound, so a small limit should not rule out aggregations.
 func (s *Slot) HoldAggregation(bytes int64) error {
 	return s.HoldMore(min(bytes, s.backend.opts.Memory.Limit()/minConcurrentAggregations))
 }

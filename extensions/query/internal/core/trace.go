@@ -7,12 +7,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Trace returns the stored pieces of a trace: from the store, or from the archive if the store has
-// none. It returns no pieces if the trace does not exist, and an error that matches ErrTraceDamaged
-// if nothing of it can be read. incomplete says which spans cannot be read.
-// Trace stops reading when it has more than Limits.TraceSize spans. The memory of the trace
-// replaces what the query held before. If the store knows how large the trace is about, memory for
-// it is reserved before it is read.
+// Trace returns the stored pieces of a trace, from the store or, if it has none, from the archive.
+// It returns no pieces if the trace does not exist, and an error that matches ErrTraceDamaged if no
+// part of it can be read. incomplete says which spans cannot be read. Trace stops reading when it
+// has more than Limits.TraceSize spans. The memory of the trace replaces the memory that the query
+// held before. If the store knows the approximate size of the trace, the memory is reserved before
+// the trace is read.
 func (s *Slot) Trace(ref tracestore.TraceRef) (pieces []*otlpdata.Batch, incomplete tracestore.Reasons, err error) {
 	pieces, damage, err := s.read(s.backend.opts.Store, ref)
 	if err == nil && len(pieces) == 0 && s.backend.HasArchive() {
@@ -35,7 +35,7 @@ func damaged(what tracestore.Reasons) error {
 	return fmt.Errorf("%w: %w", ErrTraceDamaged, &tracestore.DamagedError{Reasons: what})
 }
 
-// read returns the pieces of a trace, and what cannot be read.
+// read returns the pieces of a trace, and which parts cannot be read.
 func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, damage tracestore.Reasons, err error) {
 	const usual = 400 // bytes of a span
 	spans, size := 0, 0
@@ -63,8 +63,8 @@ func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*
 	return pieces, nil, s.memory.Resize(s.memoryOf(size, spans))
 }
 
-// expectedSpans returns about the number of spans of a large trace, or 0 if the store does not
-// know.
+// expectedSpans returns the approximate number of spans of a large trace, or 0 if the store does
+// not know.
 func (s *Slot) expectedSpans(from tracestore.Reader, ref tracestore.TraceRef) int {
 	n, err := from.TraceSpans(s.ctx, s.Tenant(), ref.ID)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Slot) expectedSpans(from tracestore.Reader, ref tracestore.TraceRef) in
 	return n
 }
 
-// Outline is tracestore.Reader.Outline, with Limits.TraceSize, for the store, or for the archive if
-// the store does not have the trace. incomplete and err are as in Trace.
+// Outline calls tracestore.Reader.Outline with Limits.TraceSize on the store or, if it does not
+// have the trace, on the archive. incomplete and err are as in Trace.
 func (s *Slot) Outline(
 	ref tracestore.TraceRef, hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan),
 ) (incomplete tracestore.Reasons, err error) {
@@ -103,17 +103,17 @@ func (s *Slot) Outline(
 	return damage, nil
 }
 
-// ExpectTrace reserves memory for a trace that the caller is going to read: a number of bytes for
-// each span. It replaces what the query held before.
+// ExpectTrace reserves memory for a trace that the caller is going to read: a number of bytes per
+// span. It replaces the memory that the query held before.
 func (s *Slot) ExpectTrace(ref tracestore.TraceRef, perSpan int64) error {
 	n := min(s.expectedSpans(s.backend.opts.Store, ref), s.backend.opts.Limits.TraceSize)
 	return s.memory.Resize(int64(n) * perSpan)
 }
 
 // ArchiveTrace copies a whole trace, unadjusted, from the store to the archive. It returns the
-// number of traces: 1, or 0 with ErrTraceNotFound. After an error a part of the trace may be
-// archived; archiving can be repeated because duplicate spans are shown once. If parts of the store
-// cannot be read, the spans in the others are archived, and the error says so; it matches
+// number of traces: 1, or 0 with ErrTraceNotFound. After an error, a part of the trace may be
+// archived; archiving can be retried because duplicate spans are shown once. If parts of the store
+// cannot be read, the spans in the other parts are archived and the error says so; it matches
 // ErrTraceDamaged if there are none. A trace that is only in the archive stays there.
 func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
 	archive := s.backend.opts.Archive

@@ -11,7 +11,7 @@ import (
 )
 
 // spanWriter sends spans as messages. Finish ends the current message, so that the next trace
-// begins another one.
+// begins a new one.
 type spanWriter interface {
 	otlpdata.Visitor
 	Finish() error
@@ -58,8 +58,8 @@ func (c calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.S
 	return found, err
 }
 
-// services returns the names of services as valid UTF-8, because clients reject whole messages with
-// invalid strings.
+// services returns service names as valid UTF-8, because clients reject whole messages with invalid
+// strings.
 func (c calls) services(slot *core.Slot) ([]string, error) {
 	names, err := slot.Services(tracestore.NameQuery{})
 	warn(slot.Context(), core.IncompleteMessage(names.Incomplete))

@@ -104,7 +104,7 @@ func metricsQueryOf(r *metricspb.MetricsQueryBaseRequest, now time.Time) (*spanm
 	return q, errors.Join(errs[:]...)
 }
 
-// durationOr returns a duration, or the default if it is absent. It must not be negative.
+// durationOr returns a duration, or the default if it is absent. Negative durations are an error.
 func durationOr(name string, d *durationpb.Duration, absent time.Duration) (time.Duration, error) {
 	if d == nil {
 		return absent, nil
@@ -115,7 +115,7 @@ func durationOr(name string, d *durationpb.Duration, absent time.Duration) (time
 	return d.AsDuration(), nil
 }
 
-// metricFamily returns the answer as a metric family of OpenMetrics.
+// metricFamily returns the result as a metric family of OpenMetrics.
 func metricFamily(a *spanmetrics.Answer) *metricspb.MetricFamily {
 	f := &metricspb.MetricFamily{Name: a.Name, Type: metricspb.MetricType_GAUGE, Help: a.Help}
 	for i := range a.Len() {

@@ -33,8 +33,8 @@ type queryParameters interface {
 	GetRawTraces() bool
 }
 
-// searchOf returns the search for parameters. No parameter is required; the default limit is that
-// of the HTTP API.
+// searchOf returns the search for parameters. No parameter is required; the default limit is the
+// same as in the HTTP API.
 func searchOf(p queryParameters, tags map[string]string) *core.Search {
 	s := &core.Search{
 		Service: p.GetServiceName(), Operation: p.GetOperationName(), Tags: tags,
@@ -48,8 +48,8 @@ func searchOf(p queryParameters, tags map[string]string) *core.Search {
 	return s
 }
 
-// refV2 returns a reference to a trace with an id of 16 or 8 bytes. For other lengths the error is
-// the one that existing services return because they cannot decode the message.
+// refV2 returns a reference to a trace with an id of 16 or 8 bytes. For other lengths it returns
+// the error that existing services return because they cannot decode the message.
 func refV2(id []byte, from, to *timestamppb.Timestamp) (tracestore.TraceRef, error) {
 	ref := tracestore.TraceRef{From: timeOf(from), To: timeOf(to)}
 	switch len(id) {

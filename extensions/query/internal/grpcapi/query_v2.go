@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// chunkLimits bound the messages with spans in the native model. Existing clients accept messages
-// of up to 4 MiB.
+// chunkLimits bound the messages with spans in Jaeger's model. Existing clients accept messages of
+// up to 4 MiB.
 var chunkLimits = native.ChunkLimits{Spans: 10, Bytes: 1 << 20}
 
 // The beginnings of error texts of the store.
@@ -29,7 +29,7 @@ const (
 
 var errNoQuery = status.Error(codes.InvalidArgument, "missing query")
 
-// queryV2 is api_v2.QueryService, whose spans are in the native model.
+// queryV2 is api_v2.QueryService, whose spans are in Jaeger's model.
 type queryV2 struct {
 	api_v2.UnimplementedQueryServiceServer
 	calls calls

@@ -59,7 +59,7 @@ func (q *queryV3) FindTraces(r *api_v3.FindTracesRequest, stream tracesStream) e
 }
 
 // searchV3 returns the search for parameters. Unsupported parameters are rejected, because ignoring
-// them would return traces that the client did not ask for.
+// them would return traces that the client did not request.
 func searchV3(p *api_v3.TraceQueryParameters) (*core.Search, error) {
 	if p == nil {
 		return nil, errNoQuery

@@ -1,5 +1,5 @@
-// Package grpcapi serves the gRPC query services: api_v2.QueryService, whose spans are in the
-// native model, api_v3.QueryService, whose spans are OTLP, and api_v2.metrics.MetricsQueryService.
+// Package grpcapi serves the gRPC query services: api_v2.QueryService, whose spans are in Jaeger's
+// model, api_v3.QueryService, whose spans are OTLP, and api_v2.metrics.MetricsQueryService.
 package grpcapi
 
 import (
@@ -27,12 +27,12 @@ import (
 )
 
 // deliveryTimeouts is the maximum duration of a call as a multiple of query_timeout. Most of it is
-// time for the client to read the answer, during which the call holds a part of
+// time for the client to read the response, during which the call holds a part of
 // service.limits.query_memory.
 const deliveryTimeouts = 10
 
-// WarningTrailer is the trailer metadata that says what is missing in an answer whose messages have
-// no field for it.
+// WarningTrailer is the trailer metadata that says what is missing in a response whose messages
+// have no field for it.
 const WarningTrailer = "tracing-warning"
 
 // DefaultConfig returns the default settings of the listener. Queries are short, and decoded ones
@@ -44,7 +44,7 @@ func DefaultConfig() server.GRPCConfig {
 }
 
 // New returns the listener of the query services. They are registered under their own names and
-// under those that existing clients use.
+// under the names that existing clients use.
 func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server.GRPC, error) {
 	s, err := server.NewGRPC(set, "grpc", cfg)
 	if err != nil {
@@ -61,8 +61,8 @@ func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server
 // calls is what all services share.
 type calls struct{ backend *core.Backend }
 
-// run admits a query and measures it. answer returns the number of results. failure begins the text
-// of an error of the store.
+// run admits a query and measures it. answer returns the number of results. failure is the
+// beginning of the text of store errors.
 func (c calls) run(ctx context.Context, op core.Operation, failure string, answer func(*core.Slot) (int, error)) error {
 	slot, err := c.backend.Admit(ctx, op)
 	if err != nil {
@@ -108,7 +108,7 @@ func sendTo(stream grpc.ServerStream) func(message []byte) error {
 	}
 }
 
-// warn sets the trailer that says what is missing in an answer, unless text is empty.
+// warn sets the trailer that says what is missing in a response, unless text is empty.
 func warn(ctx context.Context, text string) {
 	if text != "" {
 		// It fails only after the end of the call.

@@ -1,3 +1,3 @@
-// Package httpapi is what the HTTP APIs of the query service share: routing, streamed JSON answers,
-// the envelope with `data` and `errors`, parameters, compression, and bearer tokens.
+// Package httpapi contains what the HTTP APIs of the query service share: routing, streamed JSON
+// responses, the envelope with `data` and `errors`, parameters, compression, and bearer tokens.
 package httpapi

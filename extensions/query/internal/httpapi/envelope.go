@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 )
 
-// Error is an element of `errors` in an answer.
+// Error is an element of `errors` in a response.
 type Error struct {
 	Code    int    `json:"code,omitempty"`
 	Msg     string `json:"msg"`
@@ -36,7 +36,7 @@ type envelope struct {
 	Footer
 }
 
-// WriteError answers with an error. The body is JSON, but its type is text/plain, as existing
+// WriteError responds with an error. The body is JSON, but its type is text/plain, as existing
 // clients expect.
 func WriteError(w http.ResponseWriter, status int, msg string) {
 	body, err := json.Marshal(envelope{Footer: Footer{Errors: []Error{{Code: status, Msg: msg}}}})
@@ -46,7 +46,7 @@ func WriteError(w http.ResponseWriter, status int, msg string) {
 	http.Error(w, string(body), status)
 }
 
-// Fail answers a request whose query failed, unless the client disconnected.
+// Fail responds to a request whose query failed, unless the client disconnected.
 func Fail(b *core.Backend, w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -55,18 +55,18 @@ func Fail(b *core.Backend, w http.ResponseWriter, r *http.Request, err error) {
 	WriteError(w, status, text)
 }
 
-// Gone reports whether there is no client left to answer.
+// Gone reports whether the client has disconnected.
 func Gone(r *http.Request, err error) bool {
 	return r.Context().Err() != nil || errors.Is(err, core.ErrUndelivered)
 }
 
-// List is an answer with an envelope, `{"data":[...],"total":0,...}`.
+// List is a response with an envelope, `{"data":[...],"total":0,...}`.
 type List struct {
 	stream *Stream
 	count  int
 }
 
-// NewList begins an answer, which must be ended with Close. prettyPrint is as in NewStream.
+// NewList begins a response, which must be ended with Close. prettyPrint is as in NewStream.
 func NewList(w http.ResponseWriter, r *http.Request) *List {
 	l := &List{stream: NewStream(w, r)}
 	l.stream.Buf = append(l.stream.Buf, `{"data":`...)
@@ -97,7 +97,7 @@ func (l *List) Add(write func([]byte) ([]byte, error)) error {
 	return err
 }
 
-// Finish completes and sends the answer. If nothing was added, data is empty: `[]`, `null`, or ""
+// Finish completes and sends the response. If nothing was added, data is empty: `[]`, `null`, or ""
 // after data was appended to the stream.
 func (l *List) Finish(empty string, f Footer) error {
 	if l.count == 0 {
@@ -113,7 +113,7 @@ func (l *List) Finish(empty string, f Footer) error {
 	return l.stream.Flush()
 }
 
-// WriteList answers with a list of n small elements that element appends.
+// WriteList responds with a list of n small elements that element appends.
 func WriteList(b *core.Backend, w http.ResponseWriter, r *http.Request, n int, empty string, f Footer,
 	element func(dst []byte, i int) []byte,
 ) {

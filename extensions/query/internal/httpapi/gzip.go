@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// minCompressed is the minimum length in bytes of the first part of a compressed answer.
+// minCompressed is the minimum length in bytes of the first part of a compressed response.
 const minCompressed = 1 << 10
 
 var gzipWriters = sync.Pool{New: func() any {
@@ -20,11 +20,11 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// Compress compresses answers with gzip for clients that accept it, except short answers, errors,
-// parts of files, event streams, and answers that have an encoding already.
+// Compress compresses responses with gzip for clients that accept it, except short responses,
+// errors, parts of files, event streams, and responses that already have an encoding.
 //
-// Not gzhttp of klauspost/compress: its Flush ignores writers with only Unwrap, and it completes
-// the gzip data of a handler that panics.
+// It does not use gzhttp of klauspost/compress, whose Flush ignores writers with only Unwrap, and
+// which completes the gzip data of a handler that panics.
 func Compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -34,12 +34,12 @@ func Compress(next http.Handler) http.Handler {
 		}
 		g := &gzipWriter{ResponseWriter: w}
 		next.ServeHTTP(g, r)
-		g.end() // not after a panic: half an answer must not look whole
+		g.end() // not after a panic: half a response must not look complete
 	})
 }
 
-// AcceptsGzip reports whether Accept-Encoding in the header of a request includes gzip with a
-// weight above 0.
+// AcceptsGzip reports whether the Accept-Encoding header of a request includes gzip with a weight
+// above 0.
 func AcceptsGzip(h http.Header) bool {
 	for _, v := range h.Values("Accept-Encoding") {
 		for part := range strings.SplitSeq(v, ",") {
@@ -55,12 +55,12 @@ func AcceptsGzip(h http.Header) bool {
 	return false
 }
 
-// gzipWriter decides by the first part of an answer whether to compress it.
+// gzipWriter decides from the first part of a response whether to compress it.
 type gzipWriter struct {
 	http.ResponseWriter
 	status int
 	begun  bool
-	gz     *gzip.Writer // nil if the answer is not compressed
+	gz     *gzip.Writer // nil if the response is not compressed
 }
 
 // WriteHeader notes the status until the first part is written.
@@ -83,7 +83,7 @@ func (g *gzipWriter) Write(p []byte) (int, error) {
 	return g.ResponseWriter.Write(p)
 }
 
-// beginBody decides whether to compress the answer, and writes the status.
+// beginBody decides whether to compress the response, and writes the status.
 func (g *gzipWriter) beginBody(first []byte) {
 	g.begun = true
 	h := g.Header()
@@ -103,11 +103,11 @@ func (g *gzipWriter) beginBody(first []byte) {
 	}
 }
 
-// compressible reports whether to compress answers of a type.
+// compressible reports whether to compress responses of a content type.
 func compressible(contentType string) bool {
 	t, _, _ := strings.Cut(contentType, ";")
 	switch t {
-	case "text/event-stream": // each event is sent at once
+	case "text/event-stream": // each event is sent immediately
 		return false
 	case "application/json", "text/javascript", "application/javascript", "image/svg+xml":
 		return true

@@ -1,7 +1,7 @@
 package httpapi
 
 // indenter indents compact JSON by four spaces, as json.Indent does. It processes the JSON in parts
-// of any length, so that an answer need not be in memory as a whole.
+// of any length, so that a response need not be in memory as a whole.
 type indenter struct {
 	depth    int
 	inString bool

@@ -51,8 +51,8 @@ func AppendOperation(dst []byte, op *tracestore.Operation) []byte {
 	return append(dst, '}')
 }
 
-// AppendWarnings appends the member `warnings` with one text, unless that is empty. The member is
-// an addition to the compatible APIs.
+// AppendWarnings appends the member `warnings` with one text, unless the text is empty. The member
+// is an extension of the compatible APIs.
 func AppendWarnings(dst []byte, text string) []byte {
 	if text == "" {
 		return dst

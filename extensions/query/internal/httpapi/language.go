@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// SetParam parses a parameter in the search language. An absent one selects all spans. Errors show
-// where the mistake is.
+// SetParam parses a parameter in the search language. An absent parameter selects all spans. Errors
+// show where the mistake is.
 func SetParam(v url.Values, name string) (storequery.SpanSet, error) {
 	q, err := QueryParam(v, name)
 	return q.Set, err
@@ -39,7 +39,7 @@ func OptionalSetParam(v url.Values, name string) (storequery.SpanSet, error) {
 	return SetParam(v, name)
 }
 
-// ConditionParam is like SetParam, but returns a condition that is decided span by span.
+// ConditionParam is like SetParam, but returns a condition on single spans.
 func ConditionParam(v url.Values, name string) (tracestore.Expr, error) {
 	set, err := SetParam(v, name)
 	if err != nil {
@@ -66,7 +66,7 @@ func ParseFields(lists ...string) ([]tracestore.Field, error) {
 	return fields, nil
 }
 
-// detailed returns an error with the line and the position of a syntax error.
+// detailed returns an error with the line and position of a syntax error.
 func detailed(err error) error {
 	var wrong *traceql.Error
 	if errors.As(err, &wrong) {

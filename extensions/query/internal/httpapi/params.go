@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// ErrNegative is the error for a negative number where only others make sense.
+// ErrNegative is the error for a number that must not be negative.
 var ErrNegative = errors.New("must not be negative")
 
 // ParamError returns an error about a parameter, for the client.
@@ -49,7 +49,7 @@ func MillisParam(v url.Values, name string, absent int64) (int64, error) {
 	return ms, nil
 }
 
-// DurationParam parses a duration like `1.5s`. An absent one is 0.
+// DurationParam parses a duration like `1.5s`. An absent parameter is 0.
 func DurationParam(v url.Values, name string) (time.Duration, error) {
 	p := v.Get(name)
 	if p == "" {
@@ -62,7 +62,7 @@ func DurationParam(v url.Values, name string) (time.Duration, error) {
 	return d, nil
 }
 
-// BoolParam parses a boolean. An absent one is false.
+// BoolParam parses a boolean. An absent parameter is false.
 func BoolParam(v url.Values, name string) (bool, error) {
 	p := v.Get(name)
 	if p == "" {
@@ -76,7 +76,7 @@ func BoolParam(v url.Values, name string) (bool, error) {
 }
 
 // AdmitTrace reads a request for one trace, with the path value `id`, and admits it as op. If it
-// cannot, it answers the request and returns a nil Slot.
+// cannot, it responds with an error and returns a nil Slot.
 func AdmitTrace(
 	b *core.Backend, op core.Operation, w http.ResponseWriter, r *http.Request,
 ) (ref tracestore.TraceRef, raw bool, s *core.Slot) {

@@ -13,7 +13,7 @@ type Route struct {
 }
 
 // NewMux returns a ServeMux with routes under base, which is "" or begins with a slash. Paths below
-// /api/ that are not routes, or are requested with another method, are not found.
+// /api/ that are not routes, or that are requested with another method, get 404.
 func NewMux(base string, routes []Route) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range routes {
@@ -27,7 +27,7 @@ func NewMux(base string, routes []Route) *http.ServeMux {
 	return mux
 }
 
-// notFound answers a request for a path below /api/ that is not a route.
+// notFound responds to a request for a path below /api/ that is not a route.
 func notFound(w http.ResponseWriter, r *http.Request) {
 	body, err := json.Marshal(envelope{Footer: Footer{Errors: []Error{{Code: http.StatusNotFound,
 		Msg: "no API has " + r.Method + " " + r.URL.Path + "; see docs/apis.md"}}}})

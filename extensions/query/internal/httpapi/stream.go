@@ -10,15 +10,15 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 )
 
-// FlushSize is how many bytes of an answer are buffered before they are sent. Until then, an error
-// can still change the status code.
+// FlushSize is the number of response bytes that are buffered before they are sent. Until then, an
+// error can still change the status code.
 const FlushSize = 256 << 10
 
-// indentSize is how many bytes are indented at once: in deeply nested values, one byte can become
-// hundreds of spaces.
+// indentSize is the number of bytes that are indented in one step: in deeply nested values, one
+// byte can become hundreds of spaces.
 const indentSize = 16 << 10
 
-// Stream writes a JSON answer in parts, so that no answer is held in memory as a whole. Append to
+// Stream writes a JSON response in parts, so that no response is in memory as a whole. Append to
 // Buf, and call Flush at the end.
 type Stream struct {
 	Buf      []byte
@@ -30,7 +30,7 @@ type Stream struct {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// NewStream begins an answer, which must be ended with Close. The answer is indented if the
+// NewStream begins a response, which must be ended with Close. The response is indented if the
 // parameter prettyPrint is set to anything but `false`.
 func NewStream(w http.ResponseWriter, r *http.Request) *Stream {
 	s := &Stream{w: w, Buf: (*buffers.Get().(*[]byte))[:0]}
@@ -48,7 +48,7 @@ func (s *Stream) Close() {
 	}
 }
 
-// Sent reports whether a part of the answer, and with it the status code, was sent.
+// Sent reports whether a part of the response, and with it the status code, was sent.
 func (s *Stream) Sent() bool { return s.sent > 0 }
 
 // Spill sends b, which is Buf with more appended, if it is long enough. It returns the slice to
@@ -87,16 +87,16 @@ func (s *Stream) write(part []byte) error {
 	return nil
 }
 
-// CanEnd reports whether an answer that holds found traces when err occurs is completed with a
-// warning instead of being replaced by the error. This is so after a timeout and when memory is
-// exhausted. It is not so when the store fails.
+// CanEnd reports whether a response that already contains traces is completed with a warning when
+// err occurs, instead of being replaced by the error. This is the case after a timeout and when
+// memory is exhausted, but not when the store fails.
 func (s *Stream) CanEnd(found int, err error) bool {
 	return found > 0 && (errors.Is(err, context.DeadlineExceeded) || core.IsBusy(err))
 }
 
-// Add appends a part of the answer: write appends to its argument and may pass it through Spill. If
-// write fails, the answer stays as it was. If some of the part was already sent, Add aborts the
-// connection by a panic with http.ErrAbortHandler, so that no client mistakes half a part for a
+// Add appends a part of the response: write appends to its argument and may pass it through Spill.
+// If write fails, the response stays unchanged. If some of the part was already sent, Add aborts
+// the connection by a panic with http.ErrAbortHandler, so that no client mistakes half a part for a
 // whole one.
 func (s *Stream) Add(write func([]byte) ([]byte, error)) error {
 	before, sent := len(s.Buf), s.sent

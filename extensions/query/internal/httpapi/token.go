@@ -10,7 +10,7 @@ import (
 )
 
 // PassToken adds the bearer token of a request to its context, from which remote storage clients
-// send it on.
+// forward it.
 func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, ok := bearerToken(r.Header)
@@ -27,7 +27,7 @@ func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// bearerToken returns the token in the header Authorization or, if that is absent,
+// bearerToken returns the token in the Authorization header or, if it is absent, in
 // X-Forwarded-Access-Token: the word after `Bearer`, or the only word. For other schemes it is "".
 // ok is false if the header has more than two words.
 func bearerToken(h http.Header) (token string, ok bool) {

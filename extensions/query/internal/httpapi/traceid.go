@@ -10,7 +10,7 @@ import (
 
 // ParsePathID is like core.ParseTraceID, but also accepts 8 or 16 bytes in base64, which is how ids
 // look in JSON that was generated from protobuf messages. Both alphabets are accepted, with and
-// without padding. The error is that of the hex form.
+// without padding. The error is the same as for the hex form.
 func ParsePathID(s string) (otlpdata.TraceID, error) {
 	id, err := core.ParseTraceID(s)
 	if err == nil {

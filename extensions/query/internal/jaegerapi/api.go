@@ -56,7 +56,7 @@ func (a *API) writeNames(w http.ResponseWriter, r *http.Request, names []string,
 		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
 }
 
-// listFooter returns the footer for an answer with n names of a list.
+// listFooter returns the footer for a response with n names of a list.
 func listFooter[T any](n int, names core.Names[T]) httpapi.Footer {
 	f := httpapi.Footer{Total: n}
 	if names.Cut {
@@ -66,7 +66,7 @@ func listFooter[T any](n int, names core.Names[T]) httpapi.Footer {
 	return f
 }
 
-// operationNames answers GET /api/services/{service}/operations with each name once, whatever the
+// operationNames serves GET /api/services/{service}/operations with each name once, regardless of
 // span kinds.
 func (a *API) operationNames(w http.ResponseWriter, r *http.Request) {
 	service, ok := pathService(r)

@@ -68,14 +68,15 @@ func (a *API) writeDependencies(w http.ResponseWriter, r *http.Request, q *depen
 		func(dst []byte, i int) []byte { return appendLink(dst, &links[i]) })
 }
 
-// dependenciesQuery is the parameters of GET /api/dependencies.
+// dependenciesQuery holds the parameters of GET /api/dependencies.
 type dependenciesQuery struct {
 	from, to time.Time // inclusive
 	service  string    // caller or callee; "" for all
 	details  bool
 }
 
-// run returns the calls between services and, with details, those to peers if the store knows them.
+// run returns the calls between services and, with details, the calls to peers if the store knows
+// them.
 func (q *dependenciesQuery) run(slot *core.Slot, store tracestore.Edges) (calls, peers tracestore.Graph, err error) {
 	calls, err = store.Dependencies(slot.Context(), slot.Tenant(), q.from, q.to)
 	if !q.details || err != nil {

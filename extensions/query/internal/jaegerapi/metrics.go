@@ -12,11 +12,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// WarningHeader is the header that says what is missing in an answer whose body has no member for
+// WarningHeader is the header that says what is missing in a response whose body has no member for
 // it.
 const WarningHeader = "Tracing-Warning"
 
-// latencies answers GET /api/metrics/latencies.
+// latencies serves GET /api/metrics/latencies.
 func (a *API) latencies(w http.ResponseWriter, r *http.Request) {
 	a.metrics(w, r, func(v url.Values) (spanmetrics.Metric, error) {
 		quantile, err := strconv.ParseFloat(v.Get("quantile"), 64)
@@ -40,7 +40,7 @@ func (a *API) errorRates(w http.ResponseWriter, r *http.Request) {
 	a.metrics(w, r, func(url.Values) (spanmetrics.Metric, error) { return spanmetrics.ErrorRates(), nil })
 }
 
-// minStep answers GET /api/metrics/minstep, in milliseconds.
+// minStep serves GET /api/metrics/minstep, in milliseconds.
 func (a *API) minStep(w http.ResponseWriter, r *http.Request) {
 	if !a.supportsMetrics(w, r) {
 		return
@@ -51,8 +51,7 @@ func (a *API) minStep(w http.ResponseWriter, r *http.Request) {
 	a.backend.LogUndelivered(l.Finish(strconv.FormatInt(spanmetrics.MinStep.Milliseconds(), 10), httpapi.Footer{}))
 }
 
-// supportsMetrics answers the request with an error and returns false if the store does not count
-// calls.
+// supportsMetrics responds with an error and returns false if the store does not count calls.
 func (a *API) supportsMetrics(w http.ResponseWriter, r *http.Request) bool {
 	_, ok := core.StoreAs[tracestore.Metrics](r.Context(), a.backend)
 	if !ok {
@@ -61,7 +60,7 @@ func (a *API) supportsMetrics(w http.ResponseWriter, r *http.Request) bool {
 	return ok
 }
 
-// metrics answers a request for the metric that parse returns.
+// metrics serves a request for the metric that parse returns.
 func (a *API) metrics(w http.ResponseWriter, r *http.Request, parse func(url.Values) (spanmetrics.Metric, error)) {
 	if !a.supportsMetrics(w, r) {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// appendMetrics appends an answer. Members that are empty are left out, as in the JSON form of
-// protobuf. spill is Stream.Spill.
+// appendMetrics appends a result. Empty members are omitted, as in the JSON form of protobuf. spill
+// is Stream.Spill.
 func appendMetrics(dst []byte, answer *spanmetrics.Answer, spill func([]byte) ([]byte, error)) (_ []byte, err error) {
 	dst = append(append(dst, `{"name":"`...), answer.Name...)
 	dst = otlpdata.AppendJSONString(append(dst, `","type":"GAUGE","help":`...), answer.Help)

@@ -58,8 +58,8 @@ func parseKinds(names []string) ([]string, error) {
 	return kinds, nil
 }
 
-// millisDuration parses a number of milliseconds that is not negative. It is limited to what a
-// Duration can hold.
+// millisDuration parses a non-negative number of milliseconds. It is limited to the range of a
+// Duration.
 func millisDuration(v url.Values, name string, absent time.Duration) (time.Duration, error) {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	ms, err := httpapi.MillisParam(v, name, absent.Milliseconds())

@@ -21,7 +21,7 @@ var (
 )
 
 // parseSearch parses the parameters of GET /api/traces. If a parameter is repeated, the first value
-// counts, except for tag, tags and traceID, of which all count. The errors are for the client.
+// is used; of tag, tags and traceID, all values are used. The errors are for the client.
 func parseSearch(v url.Values, now time.Time) (s core.Search, err error) {
 	s = core.Search{Service: v.Get("service"), Operation: v.Get("operation"), Limit: core.DefaultSearchLimit}
 	if s.From, err = httpapi.MicrosParam(v, "start", now.Add(-core.DefaultSearchLookback)); err != nil {
@@ -62,7 +62,7 @@ func checkSearch(s *core.Search) error {
 	switch {
 	case s.Service == "" && s.Set == nil && len(s.IDs) == 0:
 		return errNoService
-	case s.Set != nil && s.From.After(s.To): // without q, existing clients expect an empty answer
+	case s.Set != nil && s.From.After(s.To): // without q, existing clients expect an empty result
 		return errWindow
 	case s.MinDuration != 0 && s.MaxDuration != 0 && s.MaxDuration < s.MinDuration:
 		return errDurations
@@ -70,7 +70,7 @@ func checkSearch(s *core.Search) error {
 	return nil
 }
 
-// parseTags parses `tag=key:value` and `tags={"key":"value"}`. The last value of a key counts, and
+// parseTags parses `tag=key:value` and `tags={"key":"value"}`. The last value of a key is used, and
 // tags override tag.
 func parseTags(pairs, objects []string) (map[string]string, error) {
 	tags := make(map[string]string)

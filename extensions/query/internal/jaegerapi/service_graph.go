@@ -24,7 +24,7 @@ type detailedLink struct {
 }
 
 // detailedLinks returns the calls between two different services and the calls to peers, sorted by
-// parent, child and connection type. If service is not "", only links from and to that service are
+// parent, child and connection type. If service is not "", only links from and to this service are
 // returned.
 func detailedLinks(calls, peers []tracestore.Edge, service string) []detailedLink {
 	var out []detailedLink
@@ -56,7 +56,7 @@ func detailedLinks(calls, peers []tracestore.Edge, service string) []detailedLin
 	return out
 }
 
-// appendJSON writes durations in microseconds, as in traces, because sums of nanoseconds soon
+// appendJSON writes durations in microseconds, as in traces, because sums of nanoseconds quickly
 // exceed the integers that JavaScript can represent.
 func (l *detailedLink) appendJSON(dst []byte) []byte {
 	e := &l.edge

@@ -7,7 +7,7 @@ import (
 // spanGroups are the spans of a trace, grouped by resource and scope.
 type spanGroups []spanGroup
 
-// spanGroup is encoded spans of one resource and scope.
+// spanGroup holds encoded spans of one resource and scope.
 type spanGroup struct {
 	owner *owner
 	spans [][]byte

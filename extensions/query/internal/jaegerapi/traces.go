@@ -80,7 +80,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	a.backend.LogUndelivered(l.Finish("[]", footer))
 }
 
-// byIDs adds the requested traces and returns an error for each that does not exist or that is
+// byIDs adds the requested traces and returns an error for each trace that does not exist or is
 // damaged.
 func (a *API) byIDs(slot *core.Slot, l *httpapi.List, s *core.Search) (missing []httpapi.Error, _ error) {
 	for _, id := range s.IDs {
@@ -124,8 +124,8 @@ func (a *API) addTrace(l *httpapi.List, raw bool, pieces []*otlpdata.Batch) erro
 	return l.Add(func(dst []byte) ([]byte, error) { return uijson.AppendTrace(dst, opt, pieces...) })
 }
 
-// endWithError ends an answer when the query fails. After a timeout, the answer holds the traces
-// found until then, and says so.
+// endWithError ends a response when the query fails. After a timeout, the response contains the
+// traces found until then, with a warning.
 func (a *API) endWithError(w http.ResponseWriter, r *http.Request, l *httpapi.List, err error) {
 	switch {
 	case httpapi.Gone(r, err):

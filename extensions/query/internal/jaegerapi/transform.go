@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// transform answers POST /api/transform: it returns spans in OTLP JSON, of any content type, as
+// transform serves POST /api/transform: it returns spans in OTLP JSON, of any content type, as
 // traces. Nothing is stored or adjusted. The listener limits the size of the body and charges it to
 // the memory budget of the process.
 func (a *API) transform(w http.ResponseWriter, r *http.Request) {

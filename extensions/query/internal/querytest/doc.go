@@ -1,3 +1,3 @@
-// Package querytest has what the tests of the query APIs share: stores, traces, and golden files of
-// answers.
+// Package querytest contains what the tests of the query APIs share: stores, traces, and golden
+// files of responses.
 package querytest

@@ -28,7 +28,7 @@ type Golden struct {
 }
 
 // Run runs the files that match a pattern. A file is a request line, a line of dashes, and the
-// whole answer. Before the dashes there can be more lines:
+// whole response. Before the dashes there can be more lines:
 //
 //	store: the store, by a name for Golden.Store
 //	archive: the archive, by a name for NewArchive; without this line there is none
@@ -85,11 +85,11 @@ func (g Golden) answer(t *testing.T, head string) string {
 	return out.String()
 }
 
-// ShopStore returns a store with Shop by the name that golden files use: "" for one with
-// everything, empty, broken, partly (its answers are incomplete), plain (it has only the required
+// ShopStore returns a store with Shop by the name that golden files use: "" for one with all
+// capabilities, empty, broken, partly (its results are incomplete), plain (it has only the required
 // methods), memory (a memory exporter), incident (a memory exporter with Incident), peers (a memory
 // exporter with ShopWithPeers), detailed (a memory exporter with Detailed), or no peers (it knows
-// dependencies, but not peers).
+// dependencies but not peers).
 func ShopStore(t *testing.T, name string) core.Store {
 	t.Helper()
 	store := NewStore(Shop())

@@ -19,7 +19,7 @@ func Record(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// Discard is a ResponseWriter that discards the answer.
+// Discard is a ResponseWriter that discards the response.
 type Discard struct{ Headers http.Header }
 
 // NewDiscard returns a Discard.

@@ -19,7 +19,8 @@ type WritableStore interface {
 	pipeline.Consumer
 }
 
-// Memory returns a memory exporter, built as in a process: an extension refers to it.
+// Memory returns a memory exporter that is built as in a process in which an extension refers to
+// it.
 func Memory(t testing.TB) (store WritableStore) {
 	t.Helper()
 	type config struct {

@@ -12,15 +12,15 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 )
 
-// PartialReason is why the answers of a partial store are incomplete.
+// PartialReason is why the results of a partial store are incomplete.
 const PartialReason = "store b: disk on fire"
 
-// Partial returns a store over two others: one that works, and one that fails in each call.
+// Partial returns a store over two others: one that works, and one whose calls all fail.
 func Partial(works core.Store) core.Store {
 	return multistore.New(multistore.Named{Name: "a", Store: works}, multistore.Named{Name: "b", Store: failing{}})
 }
 
-// failing is a store that supports everything and fails in each call.
+// failing is a store that supports everything but whose calls all fail.
 type failing struct{}
 
 func (failing) Traces(context.Context, string, []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {

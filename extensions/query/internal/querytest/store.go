@@ -16,7 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Store is a store that examines every span for each query. It can fail in the ways that stores do.
+// Store is a store that examines every span for each query. It can fail in the same ways as real
+// stores.
 type Store struct {
 	storequery.WholeTraces
 
@@ -42,7 +43,7 @@ func NewStore(td ptrace.Traces) *Store {
 	return f
 }
 
-// each calls visit for each span, also encoded as a batch of its own.
+// each calls visit for each span, together with a batch that contains only this span.
 func (f *Store) each(visit func(tracestore.Span, *otlpdata.Batch)) {
 	err := tracestore.WalkSpans(f.Spans, func(s tracestore.Span) error {
 		b, err := otlpdata.FromOTLP(otlpdata.AppendResourceSpans(nil, s.Resource, s.Scope, s.Raw), otlpdata.Meta{}, otlpdata.Limits{})
@@ -68,7 +69,7 @@ func (f *Store) broken(ctx context.Context, n int) error {
 	return f.Fail
 }
 
-// Traces returns each span as a piece of its own.
+// Traces returns each span as a separate piece.
 func (f *Store) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	if f.OnTraces != nil {
 		f.OnTraces(refs)
@@ -92,7 +93,7 @@ func (f *Store) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef
 	}
 }
 
-// Pieces returns each span of a trace as a batch of its own.
+// Pieces returns each span of a trace as a separate batch.
 func (f *Store) Pieces(id otlpdata.TraceID) (out []*otlpdata.Batch) {
 	f.each(func(s tracestore.Span, b *otlpdata.Batch) {
 		if s.TraceID == id {
@@ -260,7 +261,7 @@ func (f *Store) AttributeValues(context.Context, string, string, string, int) ([
 	return nil, tracestore.ErrUnsupported
 }
 
-// Archive is a store that notes what it is given.
+// Archive is a store that records the spans that it gets.
 type Archive struct {
 	*Store
 	Consumed []*otlpdata.Batch

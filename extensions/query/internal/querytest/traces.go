@@ -34,8 +34,8 @@ func Shop() ptrace.Traces {
 	return td
 }
 
-// ShopWithPeers is Shop with a message between services and with calls to a database, a queue and
-// an external service.
+// ShopWithPeers is like Shop with a message between services and with calls to a database, a queue
+// and an external service.
 func ShopWithPeers() ptrace.Traces {
 	td := Shop()
 	web, billing := AddService(td, "web"), AddService(td, "billing")
@@ -101,7 +101,7 @@ func Many(n int, change func(i int, rs ptrace.ResourceSpans, s ptrace.Span)) ptr
 	return td
 }
 
-// Big returns three traces, each of which makes an answer longer than httpapi.FlushSize.
+// Big returns three traces, each of which makes a response longer than httpapi.FlushSize.
 func Big() ptrace.Traces {
 	return Many(3, func(_ int, _ ptrace.ResourceSpans, s ptrace.Span) {
 		s.Attributes().PutStr("k", strings.Repeat("x", httpapi.FlushSize))
@@ -111,8 +111,8 @@ func Big() ptrace.Traces {
 // Unchanged is for Many.
 func Unchanged(int, ptrace.ResourceSpans, ptrace.Span) {}
 
-// Incident returns the requests of three hours until Noon to web, which calls shop. Most of those
-// to version 2 of shop, which appears 20 minutes before the end, fail.
+// Incident returns three hours of requests until Noon to web, which calls shop. Version 2 of shop
+// appears 20 minutes before the end; most requests to it fail.
 func Incident() ptrace.Traces {
 	td := ptrace.NewTraces()
 	web := AddService(td, "web")

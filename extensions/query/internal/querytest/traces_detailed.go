@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Detailed returns a trace with everything that the page of a trace shows: events, links in both
+// Detailed returns a trace with everything that the trace page shows: events, links in both
 // directions, a call to a database that sends no spans, a host whose clock is late, a span that
 // ends before it starts, an id that two spans share, and attributes of all types.
 func Detailed() ptrace.Traces {

@@ -9,7 +9,7 @@ import (
 )
 
 // Answer is the result of a query. It has a series for each service, or each operation, that was
-// called; none is without points.
+// called. Each series has at least one point.
 type Answer struct {
 	Name, Help string
 	Incomplete tracestore.Reasons // why data may be missing
@@ -20,7 +20,7 @@ type Answer struct {
 	value       func(*window) float64
 }
 
-// Fetch asks the store. The error is ErrUnsupported if the store does not count calls.
+// Fetch queries the store. The error is ErrUnsupported if the store does not count calls.
 func Fetch(s *core.Slot, m *Metric, q *Query, g Grid) (*Answer, error) {
 	store, ok := core.SlotAs[tracestore.Metrics](s)
 	if !ok {
@@ -48,7 +48,7 @@ func Fetch(s *core.Slot, m *Metric, q *Query, g Grid) (*Answer, error) {
 	return a, nil
 }
 
-// sizeOf returns the approximate number of bytes that series take.
+// sizeOf returns the approximate size of series in bytes.
 func sizeOf(all []tracestore.MetricSeries) int {
 	const perSeries, perPoint, perBucket = 128, 64, 8
 	n := 0
@@ -62,7 +62,7 @@ func sizeOf(all []tracestore.MetricSeries) int {
 	return n
 }
 
-// limit takes the first series, in order, that have at most maxPoints points together.
+// limit returns the first series, in order, that have at most maxPoints points together.
 func (a *Answer) limit(all []tracestore.MetricSeries, maxPoints int64) {
 	a.series = make([]tracestore.MetricSeries, 0, len(all))
 	points := int64(0)
@@ -82,7 +82,7 @@ func (a *Answer) limit(all []tracestore.MetricSeries, maxPoints int64) {
 // Label is a name and a value that identify a series.
 type Label struct{ Name, Value string }
 
-// Series is the points of one service or operation.
+// Series holds the points of one service or operation.
 type Series struct {
 	Labels []Label
 	answer *Answer
@@ -105,8 +105,8 @@ func (a *Answer) Series(i int) Series {
 // Len returns the number of points.
 func (s *Series) Len() int { return int(s.answer.grid.pointsOf(s.counts)) }
 
-// Points returns the points in order: Unix time in seconds and value. A value is NaN where it is
-// undefined, as the error rate of no calls.
+// Points returns the points in order: Unix time in seconds and value. Undefined values, such as the
+// error rate without calls, are NaN.
 func (s *Series) Points() iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
 		g := &s.answer.grid

@@ -13,15 +13,15 @@ import (
 // maxRefined is the maximum number of services whose incidents are located to the minute.
 const maxRefined = 20
 
-// callReader reads calls of a query, and collects why some are missing.
+// callReader reads calls of a query, and collects the reasons if some are missing.
 type callReader struct {
 	slot    *core.Slot
 	store   tracestore.Metrics
 	reasons tracestore.Reasons
 }
 
-// pair is the points of a service or operation in the range, and in the slots from which the usual
-// is learned.
+// pair holds the points of a service or operation in the range, and in the slots from which usual
+// values are learned.
 type pair struct{ now, learned []tracestore.MetricPoint }
 
 // services returns the calls of services. nil means all services or all kinds.
@@ -51,9 +51,9 @@ func (r *callReader) read(p *Periods, q tracestore.MetricsQuery, name func(*trac
 	return out, err
 }
 
-// refine finds to the minute when incidents begin and end. It does so for the maxRefined services
-// whose incidents have the most errors, if they began in the last day. kinds selects the same calls
-// as the count that found the incidents.
+// refine finds to the minute when incidents begin and end. It does this for the maxRefined services
+// whose incidents have the most errors, if they began in the last day. kinds must select the same
+// calls as the count that found the incidents.
 func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) error {
 	first := p.usualEnd().Add(-day)
 	list = slices.DeleteFunc(list, func(s *ServiceSeries) bool {
@@ -87,7 +87,7 @@ func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) e
 	})
 }
 
-// since counts the calls that q selects from a time on, by the name of their series.
+// since counts the calls that q selects, starting at a time, by the name of their series.
 func (r *callReader) since(p *Periods, q tracestore.MetricsQuery, start time.Time, name func(*tracestore.MetricSeries) string) (
 	map[string]*counts, error,
 ) {

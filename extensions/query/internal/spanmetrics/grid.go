@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	// maxSteps is the maximum number of points of one series: more than the minutes of a week.
+	// maxSteps is the maximum number of points of a series, more than the number of minutes in a
+	// week.
 	maxSteps = 11_000
-	// settlingTime is how long after the end of a minute its calls are reported. Earlier, spans
-	// that are still on their way would be missing, and the rate would seem to drop.
+	// settlingTime is the delay after the end of a minute before its calls are reported. Earlier,
+	// spans that are still on their way would be missing, and the rate would seem to drop.
 	settlingTime = 10 * time.Second
 	// maxUnit is the maximum length of a unit of a Grid, in minutes.
 	maxUnit = 60
 )
 
-// Grid is the times of the points of an answer. A point describes the calls that start within the
-// window before it. Stores are asked for whole units of time that have ended, so that no point is
+// Grid holds the times of the points of a result. A point describes the calls that start within the
+// window before it. Stores are queried for whole units of time that have ended, so that no point is
 // based on a part of a unit.
 type Grid struct {
 	unit         int64 // minutes: the longest of which step and window are multiples, at most maxUnit
@@ -70,8 +71,8 @@ func (g *Grid) points() int64 {
 
 func (g *Grid) unitLength() time.Duration { return time.Duration(g.unit) * time.Minute }
 
-// times returns the range of starts of the calls that the points describe, both ends inclusive.
-// There must be points.
+// times returns the range of start times of the calls that the points describe, both ends
+// inclusive. There must be at least one point.
 func (g *Grid) times() (from, to time.Time) {
 	return time.Unix(max(g.first-g.window, 0)*g.unit*60, 0), time.Unix(g.last*g.unit*60, -1)
 }
@@ -81,9 +82,9 @@ func (g *Grid) unitOf(p *tracestore.MetricPoint) int64 {
 	return int64(p.Start / uint64(g.unitLength()))
 }
 
-// beginSeries returns the first point of a series, which is the first one after a call. Before
-// that, no calls may mean that nothing was called or that the spans were not stored; afterwards, it
-// means that nothing was called.
+// beginSeries returns the first point of a series, which is the first point after a call. Before
+// it, an absence of calls may mean that the spans were not stored; afterwards, it means that
+// nothing was called.
 func (g *Grid) beginSeries(s *tracestore.MetricSeries) int64 {
 	if len(s.Points) == 0 {
 		return g.last + 1

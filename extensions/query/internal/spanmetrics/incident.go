@@ -12,23 +12,24 @@ type IncidentKind string
 // Kinds of incidents.
 const (
 	Errors IncidentKind = "errors" // more calls fail than usual
-	Slow   IncidentKind = "slow"   // p95 is above the usual one
+	Slow   IncidentKind = "slow"   // p95 is higher than usual
 )
 
 const (
-	// minEvidence is the logarithm of how much likelier the calls of an incident are with its share
-	// of bad calls than with the usual one; endEvidence is the reverse for the calls after its end.
-	// TestQuietHours checks that minEvidence is enough for 20 quiet services.
+	// minEvidence is the minimum log-likelihood ratio of an incident: how much likelier its calls
+	// are with its share of bad calls than with the usual share. endEvidence is the same in the
+	// opposite direction, for the calls after its end. TestQuietHours checks that minEvidence is
+	// enough for 20 quiet services.
 	minEvidence, endEvidence = 12, 9
-	minUsualShare            = 0.001 // a lower usual share counts as this one
+	minUsualShare            = 0.001 // lower usual shares are raised to this share
 	maxShare                 = 0.99
 	alwaysFailing            = 0.25 // share of errors that is never usual
-	rounds                   = 2    // of estimating the share of bad calls of an incident
+	rounds                   = 2    // number of estimates of the share of bad calls of an incident
 	maxIncidents             = 20   // of a service
-	maxPause                 = slot // between two rises that are one incident
+	maxPause                 = slot // maximum time between two rises of the same incident
 )
 
-// Incident is time in which a service is worse than usual.
+// Incident is a period in which a service is worse than usual.
 type Incident struct {
 	Kind  IncidentKind
 	Start time.Time // zero: not known
@@ -59,8 +60,8 @@ func (s *series) silent() time.Duration {
 	return time.Duration(n) * s.length
 }
 
-// incidents returns the incidents that have not ended before the range, see first. An incident of a
-// service that is no longer called, although it usually is, has ended.
+// incidents returns the incidents that have not ended before the range, see first. If a service
+// that is usually called is no longer called, its incident has ended.
 func (h *history) incidents(s *series, p *Periods) (found []Incident) {
 	if h.usual == nil {
 		return nil
@@ -80,9 +81,9 @@ func (h *history) incidents(s *series, p *Periods) (found []Incident) {
 	return found
 }
 
-// apart orders incidents of a service: first the one that stands for it, which goes on if one does,
-// errors before slow calls, then the others, the latest first. It leaves out slow calls at the time
-// of one that comes before, what is counted twice, and those beyond maxIncidents.
+// apart orders the incidents of a service. The first one represents the service: an ongoing one if
+// there is one, errors before slow calls. The others follow, the latest first. It removes slow
+// incidents at the time of a preceding one, duplicates, and incidents beyond maxIncidents.
 func apart(found []Incident) (list []Incident) {
 	slices.SortFunc(found, func(a, b Incident) int { return b.Start.Compare(a.Start) })
 	rank := func(i *Incident) int {
@@ -148,18 +149,18 @@ func (b *badCalls) incident(s *series, r *rise) Incident {
 	return out
 }
 
-// rise is steps with more bad calls than usual.
+// rise is a run of steps with more bad calls than usual.
 type rise struct {
 	first, last int
 	open        bool // it goes on
 }
 
-// rises finds all rises in steps with the usual shares of bad calls, in order. How exactly the
-// start and end of a rise are found depends on the share of bad calls to search for. It is
+// rises finds all rises, in order, given the usual shares of bad calls in steps. The precision of
+// the start and end of a rise depends on the share of bad calls that is searched for. This share is
 // estimated from the last rise, and the search is repeated with it. Earlier rises that the repeated
 // search does not find are kept.
 func (b *badCalls) rises(list []*counts, usual []float64) (found []rise) {
-	for _, share := range []float64{0, 0.05, 0.25} { // few bad calls are evidence of a large share only
+	for _, share := range []float64{0, 0.05, 0.25} { // few bad calls are evidence only of a large share
 		if found = b.search(list, usual, share); len(found) > 0 {
 			break
 		}
@@ -180,9 +181,9 @@ func (b *badCalls) rises(list []*counts, usual []float64) (found []rise) {
 	return found
 }
 
-// search returns the steps in which bad calls are likelier to have a share than the usual one. The
-// evidence is the sum of the logarithms of how much likelier each call is, as in Page's test: a
-// rise is the steps with the largest sum.
+// search returns the runs of steps in which a given share of bad calls is likelier than the usual
+// share. The evidence is the log-likelihood ratio summed over the calls, as in Page's test: a rise
+// is the run of steps with the largest sum.
 func (b *badCalls) search(list []*counts, usual []float64, share float64) (found []rise) {
 	start, end, evidence, most := 0, 0, 0., 0.
 	for i := range list {

@@ -1,6 +1,5 @@
-// Package spanmetrics answers questions about call rates, error rates and latencies of services,
-// from what a store counts. The HTTP API /api/metrics and the gRPC service MetricsQueryService are
-// made of it.
+// Package spanmetrics calculates call rates, error rates and latencies of services from the counts
+// of a store. The HTTP API /api/metrics and the gRPC service MetricsQueryService are based on it.
 package spanmetrics
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 )
 
-// Defaults of parameters that clients leave out.
+// Defaults of parameters that clients omit.
 const (
 	DefaultLookback = time.Hour
 	DefaultStep     = 5 * time.Second
@@ -22,8 +21,8 @@ const (
 // MinStep is the minimum time between two points, because stores count calls by minute.
 const MinStep = time.Minute
 
-// maxPoints is the maximum number of points of an answer. A point takes about 100 bytes as JSON and
-// 32 as a gRPC message, of which clients accept 4 MiB.
+// maxPoints is the maximum number of points of a result. A point takes about 100 bytes as JSON and
+// 32 in a gRPC message, which may have up to 4 MiB for most clients.
 const maxPoints = 100_000
 
 // Errors of queries.
@@ -33,20 +32,20 @@ var (
 	ErrBadQuantile = errors.New("please provide a quantile between (0, 1]")
 )
 
-// Query says which calls a client asks about. The durations are not negative.
+// Query selects calls. The durations must not be negative.
 type Query struct {
 	Services, Kinds []string // at least one of each; kinds as in tracestore.MetricsQuery
 	ByOperation     bool
 	End             time.Time
-	Lookback        time.Duration // time before End at which the first point may be
+	Lookback        time.Duration // time before End that contains all points
 	Step            time.Duration // time between points
-	RatePer         time.Duration // time before a point that the point describes
+	RatePer         time.Duration // period before a point that the point describes
 }
 
 // Metric is a property of calls that can be measured.
 type Metric struct {
 	Operation core.Operation
-	Failure   string // begins the text of an error of the store
+	Failure   string // beginning of the text of store errors
 	name      string // end of the name of the answer
 	help      string
 	value     func(*window) float64

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	minQuietTime  = time.Hour // less quiet time with calls is not enough to compare with
+	minQuietTime  = time.Hour // less quiet time with calls is not enough for a comparison
 	maxQuietTimes = 6
 )
 
 // QuietTimes returns the longest times, in order, in which the requests of some services have no
-// incident, in a period before a time. It returns none if they have requests in less than an hour
-// of these.
+// incident, in a period before a time. It returns none if these times contain less than an hour
+// with requests.
 func QuietTimes(s *core.Slot, services []string, end time.Time, before time.Duration) ([]core.Window, tracestore.Reasons, error) {
 	store, ok := core.SlotAs[tracestore.Metrics](s)
 	p := NewPeriods(end.Add(-time.Minute), end, end, 1)

@@ -32,20 +32,20 @@ func Roles() []Role {
 	}
 }
 
-// RoleSpans is the spans of a service in one role.
+// RoleSpans describes the spans of a service in one role.
 type RoleSpans struct {
 	Role Role
-	// Total and the Operations have Since of the same time for all roles: since the incident of the
-	// first role with one that goes on.
+	// In Total and the Operations, Since has the same start for all roles: the start of the ongoing
+	// incident of the first role that has one.
 	Total ServiceSeries
-	// Operations are sorted by the sum of their durations, longest first. Those that have stopped
-	// are last: they have a usual value only.
+	// Operations are sorted by the sum of their durations, longest first. Operations that are no
+	// longer called come last: they have only a usual value.
 	Operations []ServiceSeries
 	Omitted    int // operations beyond the limit
 }
 
-// FetchService asks the store for the spans of a service in each role, and why some are missing, or
-// "". The error is ErrUnsupported if the store does not count calls.
+// FetchService queries the store for the spans of a service in each role. It also returns why some
+// are missing, or "". The error is ErrUnsupported if the store does not count calls.
 func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete tracestore.Reasons, err error) {
 	store, ok := core.SlotAs[tracestore.Metrics](s)
 	if !ok {
@@ -71,7 +71,8 @@ func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete 
 	return roles, from.reasons, nil
 }
 
-// fetch reads the spans of a role. If an incident of an earlier role goes on, since is its start.
+// fetch reads the spans of a role. If an incident of an earlier role is ongoing, since is its
+// start.
 func (q *ServiceQuery) fetch(from *callReader, r Role, since time.Time) (out RoleSpans, err error) {
 	metrics := tracestore.MetricsQuery{Services: []string{q.Service}, Kinds: r.kinds, ByOperation: true}
 	found, err := from.read(&q.Periods, metrics, func(s *tracestore.MetricSeries) string { return s.Operation })
@@ -139,7 +140,7 @@ func (q *ServiceQuery) fetch(from *callReader, r Role, since time.Time) (out Rol
 	return out, err
 }
 
-// operation is the calls of an operation, with the sum of their durations in the range.
+// operation holds the calls of an operation, with the sum of their durations in the range.
 type operation struct {
 	name string
 	pair *pair

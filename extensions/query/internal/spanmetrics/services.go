@@ -23,16 +23,17 @@ type ServicesQuery struct {
 // The requests of a service are its server and consumer spans. If a service has none, neither in
 // the range nor in the time of the same length before, all its spans count instead.
 type Services struct {
-	// Total sums up the services with requests; if there are none, all services. A request that
-	// passes several services counts once for each. It includes services beyond the limit.
+	// Total adds up the services with requests or, if there are none, all services. A request that
+	// passes through several services counts once for each. Total includes services beyond the
+	// limit.
 	Total ServiceSeries
-	// List is sorted by name. If there are more services than the limit, those with the most errors
-	// are listed; of several with the same number, those with the most calls.
+	// List is sorted by name. If there are more services than the limit, it contains the services
+	// with the most errors, or with the most calls if the errors are equal.
 	List       []ServiceSeries
 	Incomplete tracestore.Reasons // why data is missing
 }
 
-// FetchServices asks the store. The error is ErrUnsupported if the store does not count calls.
+// FetchServices queries the store. The error is ErrUnsupported if the store does not count calls.
 func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 	store, ok := core.SlotAs[tracestore.Metrics](s)
 	if !ok {
@@ -52,7 +53,7 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 	for chunk := range slices.Chunk(names.List, size) {
 		filter := chunk
 		if len(chunk) == len(names.List) && names.Incomplete.Complete() {
-			filter = nil // also a service that was stored a moment ago
+			filter = nil // include a service that was stored a moment ago
 		}
 		if err := f.addServices(filter, chunk); err != nil {
 			return nil, err
@@ -79,8 +80,8 @@ type servicesFetch struct {
 	left         int // services left out because of the limit
 }
 
-// addServices counts the requests of some services, nil means all, and all spans of those that are
-// known and have none.
+// addServices counts the requests of some services (nil means all), and all spans of known services
+// without requests.
 func (f *servicesFetch) addServices(services, known []string) error {
 	held := f.from.slot.Held()
 	requests, err := f.from.services(&f.query.Periods, services, requestKinds())
@@ -180,7 +181,7 @@ func (f *servicesFetch) answer() *Services {
 	return &Services{Total: sum.series(""), List: f.list, Incomplete: f.from.reasons}
 }
 
-// addSince counts the calls since the start of the first incident that goes on.
+// addSince counts the calls since the start of the first ongoing incident.
 func (f *servicesFetch) addSince(total *ServiceSeries) error {
 	var start time.Time
 	for i := range f.list {
@@ -203,12 +204,12 @@ func (f *servicesFetch) addSince(total *ServiceSeries) error {
 	return err
 }
 
-// Periods is a time range in steps, and the time from which the usual is learned. Both consist of
-// whole minutes, for which stores have counts that do not require reading spans. The minute that
-// has not ended yet is included.
+// Periods is a time range in steps, and the time from which usual values are learned. Both consist
+// of whole minutes, for which stores have counts that do not require reading spans. The current
+// minute is included.
 type Periods struct {
-	// UsualStart is where the time begins that is read to learn what is usual. It includes the last
-	// day before End, and also the range: what is usual does not depend on the range.
+	// UsualStart is the start of the time from which usual values are learned. This time includes
+	// the last day before End, and also the range, so that usual values do not depend on the range.
 	UsualStart time.Time
 	Start, End time.Time // End is exclusive and not later than now
 	Step       time.Duration
@@ -254,11 +255,11 @@ func (p *Periods) slots() int {
 	return int(divideUp(uint64(p.usualEnd().Sub(p.UsualStart)), uint64(slot)))
 }
 
-// seriesSize returns the bytes of a ServiceSeries: its steps, and what its history has of slots.
+// seriesSize returns the size of a ServiceSeries in bytes: its steps and the slots of its history.
 func (p *Periods) seriesSize() int64 { return int64(p.Points)*5*8 + int64(p.slots())*2*16 }
 
-// isRecent reports whether there are calls in the range, or in the time of the same length before:
-// others are gone for long.
+// isRecent reports whether there are calls in the range or in the time of the same length before
+// it. Other services have been gone for a long time.
 func (p *Periods) isRecent(c *pair) bool {
 	since := p.Start.Add(-p.End.Sub(p.Start)).Truncate(slot)
 	return len(c.now) > 0 || slices.ContainsFunc(c.learned, func(m tracestore.MetricPoint) bool { return m.Start >= uint64(since.UnixNano()) })

@@ -18,12 +18,13 @@ type ServiceSeries struct {
 	Time    uint64 // sum of the durations in nanoseconds, or the maximum uint64 if it overflows
 	Summary Red
 	Usual   *Usual // nil if too little is known
-	// Incident is the one that goes on or, if none does, the latest that has not ended before the
-	// range, or nil. Earlier are the others that have not ended before the range, the latest first.
+	// Incident is the ongoing incident or else the latest one that has not ended before the range;
+	// it may be nil. Earlier holds the other incidents that have not ended before the range, the
+	// latest first.
 	Incident *Incident
 	Earlier  []Incident
-	// Since is the calls since the start of an incident that goes on, or nil. The incident is that
-	// of the service, for an operation, too, and for a sum of services the earliest of theirs.
+	// Since holds the calls since the start of an ongoing incident, or is nil. For an operation,
+	// this is the incident of its service; for a sum of services, the earliest of their incidents.
 	Since *Since
 	// AllSpans reports whether a service has no requests, so that all its spans count.
 	AllSpans bool
@@ -37,7 +38,7 @@ type Since struct {
 	Red
 }
 
-// Red is the number, errors and durations of calls.
+// Red holds the number, errors and durations of calls.
 type Red struct {
 	Calls, Errors uint64
 	P50, P95, P99 float64 // nanoseconds; NaN if there are no calls
@@ -71,7 +72,7 @@ func (c *counts) red() Red {
 	return r
 }
 
-// tally adds up the calls of the range, and those from which the usual is learned.
+// tally adds up the calls of the range, and the calls from which usual values are learned.
 type tally struct {
 	periods *Periods
 	steps   []counts
@@ -96,7 +97,7 @@ func addPoints(steps []counts, points []tracestore.MetricPoint, start time.Time,
 	}
 }
 
-// series returns the sums, and what they say about the service.
+// series returns the sums, and the conclusions about the service.
 func (t *tally) series(name string) ServiceSeries {
 	n := len(t.steps)
 	s := ServiceSeries{Name: name, Calls: make([]uint64, n), Errors: make([]uint64, n),
@@ -118,7 +119,7 @@ func (t *tally) series(name string) ServiceSeries {
 	return s
 }
 
-// judge finds the incidents of a service. Those from before the counted time stay as they are.
+// judge finds the incidents of a service. Incidents from before the counted time stay unchanged.
 func (s *ServiceSeries) judge(counted *series, p *Periods) {
 	found := s.history.incidents(counted, p)
 	for _, i := range s.Incidents() {
@@ -131,11 +132,11 @@ func (s *ServiceSeries) judge(counted *series, p *Periods) {
 		s.Incident, s.Earlier = &found[0], found[1:]
 	}
 	if i := s.Incident; i != nil && i.End.IsZero() && s.Summary.Calls == 0 && s.Usual.callsIn(p.End.Sub(p.Start)) >= minMissing {
-		s.Incident, s.Earlier = nil, nil // it fails no more: it is not called
+		s.Incident, s.Earlier = nil, nil // it no longer fails because it is not called
 	}
 	known := s.Usual != nil && s.Usual.errorShare() < alwaysFailing
 	if r := s.latest(counted); s.Incident == nil && !known && r.Errors >= minBad && r.errorShare() >= alwaysFailing {
-		s.Incident, s.Usual = &Incident{Kind: Errors, Red: r}, nil // such a share is not usual
+		s.Incident, s.Usual = &Incident{Kind: Errors, Red: r}, nil // such a share is never usual
 	}
 	s.Since = nil
 	if i := s.Incident; i != nil && i.End.IsZero() && !i.Start.IsZero() {

@@ -8,18 +8,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// What is usual is learned from quiet time, whatever range is shown: the day before the end of the
-// range is divided into slots, and those outside of times that are worse than the calmest slots are
-// quiet. An incident is not quiet, whether it is within the range, before it or still going on.
-// What is worse at the same time of most other days is usual at that time, for example a nightly
-// job.
+// Usual values are learned from quiet time, regardless of the shown range: the day before the end
+// of the range is divided into slots, and slots that are not worse than the calmest ones are quiet.
+// An incident is not quiet, whether it is within the range, before it or ongoing. Errors or slow
+// calls that occur at the same time of most other days, for example because of a nightly job, are
+// usual at that time.
 
 const (
 	slot          = 15 * time.Minute
 	day           = 24 * time.Hour
 	slotsPerDay   = int(day / slot)
 	learnedDays   = 7
-	minSlots      = 2 // slots with calls; with fewer, nothing is known
+	minSlots      = 2 // slots with calls; with fewer, usual values are unknown
 	minDays       = 3 // other days with calls at a time of day
 	calmestShare  = 1. / 3
 	minCalls      = 20
@@ -27,7 +27,7 @@ const (
 	minMissing    = 5 // usual calls above which a service without calls counts as not called
 	minErrorShare = 0.01
 	slowFactor    = 1.5  // of the usual p95
-	minSlowShare  = 0.05 // of calls that are slow: then p95 is
+	minSlowShare  = 0.05 // share of slow calls from which p95 is slow
 	badFactor     = 2    // of the usual share
 	minSigma      = 3.   // standard deviations beyond chance
 	maxSigma      = 6.
@@ -36,10 +36,10 @@ const (
 // Usual is the calls of quiet time.
 type Usual struct {
 	Red
-	Quiet time.Duration // length of the quiet time, also without calls, since the first call of the day
+	Quiet time.Duration // length of the quiet time since the first call of the day, including time without calls
 }
 
-// callsIn returns how many calls are usual in some time.
+// callsIn returns the usual number of calls in a period.
 func (u *Usual) callsIn(d time.Duration) float64 {
 	return float64(u.Calls) * float64(d) / float64(max(u.Quiet, time.Minute))
 }
@@ -47,14 +47,14 @@ func (u *Usual) callsIn(d time.Duration) float64 {
 // badCalls counts the bad calls of a kind.
 type badCalls struct {
 	kind     IncidentKind
-	minShare float64 // of the calls of an incident
+	minShare float64 // minimum share of bad calls in an incident
 	of       func(*counts) uint64
 	from     float64 // duration from which calls are slow
 	usual    float64 // likely share in quiet time
 	slots    []badOf // from Periods.UsualStart on
 }
 
-// badOf is calls, and how many of them are bad.
+// badOf holds a number of calls, and how many of them are bad.
 type badOf struct{ calls, bad uint64 }
 
 // history is what was learned about a service.
@@ -64,8 +64,8 @@ type history struct {
 	bad   []badCalls
 }
 
-// learn finds the quiet slots among the last ones (recent is how many), and what is usual in them.
-// partial is the length of the very last slot, which may not have ended yet.
+// learn finds the quiet slots among the last recent slots, and the usual values in them. partial is
+// the length of the very last slot, which may not have ended yet.
 func learn(slots []counts, recent int, partial time.Duration) *history {
 	h := &history{}
 	last := slots[max(0, len(slots)-recent):]
@@ -126,9 +126,9 @@ func longer(h *tracestore.Histogram, bucket int) (n uint64) {
 	return n
 }
 
-// quiet returns the slots that are not in incidents, compared with the calmest slots. These are the
-// calmest by chance, too: what does not exceed all others is no incident, and if it is most of the
-// calls, it must exceed them by more.
+// quiet returns the slots that are not in incidents, in comparison with the calmest slots. Since
+// the calmest slots may be calm by chance, a rise that does not exceed all other slots is not an
+// incident, and a rise that contains most of the calls must exceed them by more.
 func (b *badCalls) quiet(slots []*counts) (rest []*counts) {
 	sorted := slices.Clone(slots)
 	slices.SortStableFunc(sorted, func(x, y *counts) int { return cmp.Compare(b.share(x), b.share(y)) })
@@ -160,14 +160,14 @@ func (b *badCalls) quiet(slots []*counts) (rest []*counts) {
 	return rest
 }
 
-// likely returns the share of bad calls that others of the kind are likely to have: more than 0.
+// likely returns the share of bad calls that similar calls are likely to have. It is above 0.
 func (b *badCalls) likely(c *counts) float64 {
 	return max(minUsualShare, float64(b.of(c)+1)/float64(c.calls+1))
 }
 
 func (b *badCalls) share(c *counts) float64 { return float64(b.of(c)) / float64(max(c.calls, 1)) }
 
-// exceed reports whether calls have more bad ones than others have, beyond chance.
+// exceed reports whether calls have a higher share of bad calls than others, beyond chance.
 func (b *badCalls) exceed(c, others *counts, sigma float64) bool {
 	bad, share, before := b.of(c), b.share(c), b.share(others)
 	if bad < minBad || share < b.minShare || share < badFactor*before {
@@ -179,7 +179,7 @@ func (b *badCalls) exceed(c, others *counts, sigma float64) bool {
 }
 
 // shareIn returns the usual share of bad calls in a slot: the share in quiet time, or the median of
-// other days at the same time if this is more.
+// other days at the same time if this is higher.
 func (b *badCalls) shareIn(at int) float64 {
 	var shares []float64
 	for i := (at + slotsPerDay) % slotsPerDay; i < len(b.slots); i += slotsPerDay {

@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// window is the calls that a point describes. It slides: each unit of time is added once and
-// removed once, whatever the length of the window.
+// window holds the calls that a point describes. It slides: each unit of time is added once and
+// removed once, regardless of the length of the window.
 type window struct {
 	seconds       float64
 	calls, errors uint64

@@ -1,6 +1,6 @@
 // Package tempo serves the HTTP API of Grafana Tempo that Grafana's data source uses
 // (grafana.com/docs/tempo/latest/api_docs): traces by id, searches, and the names and values of
-// tags. The routes are below /tempo because /api/traces/{id} of the other HTTP API is different.
+// tags. The routes are below /tempo because /api/traces/{id} is different in Jaeger's HTTP API.
 // Times are seconds since the Unix epoch. An error is a line of text.
 package tempo
 
@@ -27,7 +27,7 @@ type API struct {
 // New returns the API over a backend. version describes the running program.
 func New(b *core.Backend, version httpapi.Version) *API { return &API{backend: b, version: version} }
 
-// Routes returns the routes of the API. Requests for other paths below /tempo/ are for NotFound.
+// Routes returns the routes of the API. NotFound handles all other paths below /tempo/.
 func (a *API) Routes() []httpapi.Route {
 	return []httpapi.Route{
 		{Pattern: "GET /tempo/api/echo", Handler: echo},
@@ -42,19 +42,19 @@ func (a *API) Routes() []httpapi.Route {
 	}
 }
 
-// NotFound answers requests for parts of the API that are not served.
+// NotFound responds to requests for parts of the API that are not served.
 func NotFound(w http.ResponseWriter, r *http.Request) {
 	const served = "served are GET of api/echo, api/search, and, also below api/v2, api/traces/ID, api/search/tags and " +
 		"api/search/tag/NAME/values; metrics queries, overrides and streaming are not"
 	http.Error(w, fmt.Sprintf("%s %s is not served here: %s", r.Method, clip(r.URL.Path), served), http.StatusNotFound)
 }
 
-// echo answers GET /tempo/api/echo, with which the data source tests its connection.
+// echo serves GET /tempo/api/echo, with which the data source tests its connection.
 func echo(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("echo"))
 }
 
-// buildInfo answers GET /tempo/api/status/buildinfo.
+// buildInfo serves GET /tempo/api/status/buildinfo.
 func (a *API) buildInfo(w http.ResponseWriter, _ *http.Request) {
 	v := a.version
 	body, err := json.Marshal(struct {
@@ -70,7 +70,7 @@ func (a *API) buildInfo(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// fail answers a request whose query failed, unless the client disconnected.
+// fail responds to a request whose query failed, unless the client disconnected.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -79,7 +79,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, text, status)
 }
 
-// write answers with the JSON that body appends.
+// write responds with the JSON that body appends.
 func (a *API) write(w http.ResponseWriter, r *http.Request, body func(dst []byte) []byte) {
 	s := httpapi.NewStream(w, r)
 	defer s.Close()
@@ -87,7 +87,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, body func(dst []byte
 	a.backend.LogUndelivered(s.Flush())
 }
 
-// windowParams parses start and end. A bound that is absent or 0 is a zero time.
+// windowParams parses start and end. An absent or zero bound is a zero time.
 func windowParams(v url.Values) (w core.Window, err error) {
 	if w.From, err = secondsParam(v, "start"); err != nil {
 		return w, err
@@ -113,7 +113,7 @@ func secondsParam(v url.Values, name string) (time.Time, error) {
 	if p == "" {
 		return time.Time{}, nil
 	}
-	// More than 32 bits would be milliseconds or nanoseconds, most likely by mistake.
+	// A number above 32 bits is most likely in milliseconds or nanoseconds by mistake.
 	s, err := strconv.ParseUint(p, 10, 32)
 	switch {
 	case err != nil:
@@ -139,7 +139,7 @@ func countParam(v url.Values, name string, absent, minimum, maximum int) (int, e
 
 func invalid(name string, err error) error { return fmt.Errorf("invalid %s: %w", name, err) }
 
-// clip shortens a text of a client for use in an error.
+// clip shortens a client's text for use in an error.
 func clip(s string) string {
 	const maxLength = 64
 	if len(s) <= maxLength {

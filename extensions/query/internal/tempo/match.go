@@ -17,8 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// match is a trace and those of its spans that match a search. It is reused for one trace after the
-// other.
+// match is a trace with its spans that match a search. It is reused for further traces.
 type match struct {
 	summary tracestore.Summary
 	matched int    // number of spans
@@ -48,8 +47,8 @@ func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.B
 	return err
 }
 
-// appendJSON appends a TraceSearchMetadata of tempo.proto (tempopb). It has the set of spans twice:
-// in the list spanSets, and alone for older clients.
+// appendJSON appends a TraceSearchMetadata of tempo.proto (tempopb). It contains the set of spans
+// twice: in the list spanSets, and separately for older clients.
 func (m *match) appendJSON(dst []byte) []byte {
 	s := &m.summary
 	dst = append(dst, `{"traceID":"`...)
@@ -97,11 +96,11 @@ func (q *searchQuery) appendSpan(dst []byte, s tracestore.Span) []byte {
 	return append(dst, "]}"...)
 }
 
-// maxShownFields is the maximum number of fields that are shown of a span.
+// maxShownFields is the maximum number of fields shown for a span.
 const maxShownFields = 32
 
-// shownFields returns the fields that a search names, except those of the trace and those that are
-// shown of every span.
+// shownFields returns the fields that a search names, except fields of the trace and fields that
+// are shown for every span.
 func shownFields(q *traceql.Query) (fields []tracestore.Field) {
 	show := func(f tracestore.Field) {
 		if !f.Place.OfSpan() || f.Place == tracestore.Name || f.Place == tracestore.Duration {
@@ -137,7 +136,7 @@ func eachField(set storequery.SpanSet, visit func(tracestore.Field)) {
 	}
 }
 
-// shownName returns the name of a field in answers. For attributes it is the key, whatever the
+// shownName returns the name of a field in responses. For attributes it is the key, regardless of
 // scope.
 func shownName(f tracestore.Field) string {
 	switch {

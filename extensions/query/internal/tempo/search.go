@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// search answers GET /tempo/api/search with the traces that match and the matching spans of each.
+// search serves GET /tempo/api/search: the traces that match, and the matching spans of each.
 func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	params, err := httpapi.Query(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// searchWriter runs a search and writes its answer, `{"traces":[...],"metrics":{...}}`.
+// searchWriter runs a search and writes its response, `{"traces":[...],"metrics":{...}}`.
 type searchWriter struct {
 	stream  *httpapi.Stream
 	query   *searchQuery
@@ -60,8 +60,8 @@ type searchWriter struct {
 	trace   match // the current one
 }
 
-// run appends the traces. The end of the time range is inclusive to the nanosecond: clients cut it
-// to a full second.
+// run appends the traces. The end of the time range is inclusive to the nanosecond, because clients
+// truncate it to a full second.
 func (f *searchWriter) run(slot *core.Slot) (err error) {
 	q := tracestore.Query{
 		Tenant: slot.Tenant(), From: f.query.window.From, To: f.query.window.To, Limit: f.query.limit, Budget: slot.Budget(),
@@ -83,7 +83,7 @@ func (f *searchWriter) run(slot *core.Slot) (err error) {
 	return err
 }
 
-// finish completes and sends the answer. incomplete is a warning, or "".
+// finish completes and sends the response. incomplete is a warning, or "".
 func (f *searchWriter) finish(incomplete string) error {
 	dst := append(f.stream.Buf, `],"metrics":{"inspectedSpans":"`...)
 	dst = strconv.AppendInt(dst, int64(f.outcome.Scanned), 10)

@@ -21,7 +21,7 @@ const (
 	maxSpans = 100
 )
 
-// searchQuery is the parameters of GET /tempo/api/search.
+// searchQuery holds the parameters of GET /tempo/api/search.
 type searchQuery struct {
 	set    storequery.SpanSet
 	fields []tracestore.Field // shown of each span
@@ -30,8 +30,8 @@ type searchQuery struct {
 	spans  int // per trace
 }
 
-// parseSearch parses the parameters of a search. The default time range is that of the other APIs.
-// The errors are for the client.
+// parseSearch parses the parameters of a search. The default time range is the same as in the other
+// APIs. The errors are for the client.
 func parseSearch(v url.Values, now time.Time, maxTraces int) (q searchQuery, err error) {
 	if q.window, err = windowParams(v); err != nil {
 		return q, err
@@ -114,7 +114,7 @@ func traceDurations(v url.Values) (all tracestore.And, err error) {
 	return all, nil
 }
 
-// withCondition returns the spans of a set on whose trace a condition holds.
+// withCondition returns a set with the spans of another set for whose trace a condition holds.
 func withCondition(set storequery.SpanSet, where tracestore.Expr) storequery.SpanSet {
 	switch s := set.(type) {
 	case storequery.Select:

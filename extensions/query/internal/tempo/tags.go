@@ -14,8 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// maxTags is the maximum and the default number of names or values in an answer. It is what data
-// sources ask for.
+// maxTags is the maximum and the default number of names or values in a response. It is what data
+// sources request.
 const maxTags = 5000
 
 // scopeSample is the maximum number of spans that are examined to find the scopes of attributes.
@@ -41,7 +41,7 @@ func intrinsics() (names []string) {
 	return names
 }
 
-// tagsRequest is the parameters of a request for names of tags.
+// tagsRequest holds the parameters of a request for tag names.
 type tagsRequest struct {
 	scope  string // "" for all
 	limit  int    // per scope
@@ -78,7 +78,7 @@ func tagLimit(v url.Values) (int, error) {
 	return n, err
 }
 
-// tagNames answers GET /tempo/api/search/tags with one list.
+// tagNames serves GET /tempo/api/search/tags with one list.
 func (a *API) tagNames(w http.ResponseWriter, r *http.Request) {
 	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) ([]byte, bool) {
 		if q.scope == "" {
@@ -96,7 +96,7 @@ func (a *API) tagNames(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// tagNamesV2 answers GET /tempo/api/v2/search/tags with a list for each scope that has names.
+// tagNamesV2 serves GET /tempo/api/v2/search/tags with a list for each scope that has names.
 func (a *API) tagNamesV2(w http.ResponseWriter, r *http.Request) {
 	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) (_ []byte, more bool) {
 		dst = append(dst, `{"scopes":[`...)
@@ -189,8 +189,8 @@ func tagScopes(slot *core.Slot, q tagsRequest) (_ map[string][]string, incomplet
 	return scopes, keys.Incomplete, nil
 }
 
-// attributeKeys returns the keys of all attributes. Without a catalog of attributes in the store,
-// only the service is known.
+// attributeKeys returns the keys of all attributes. If the store has no catalog of attributes, it
+// returns only the service key.
 func attributeKeys(slot *core.Slot) (core.Names[string], error) {
 	keys, ok, err := slot.AttributeKeys("", maxTags)
 	switch {
@@ -204,9 +204,9 @@ func attributeKeys(slot *core.Slot) (core.Names[string], error) {
 	return keys, err
 }
 
-// seenKeys returns the attributes of a sample of spans: the frequent ones of spans and resources,
-// and for keys that are not among them those of events, links and scopes. It returns nothing if the
-// store cannot aggregate.
+// seenKeys returns the attributes of a sample of spans: frequent attributes of spans and resources
+// and, for other keys, attributes of events, links and scopes. It returns nothing if the store
+// cannot aggregate.
 func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Field]bool, error) {
 	seen := make(map[tracestore.Field]bool)
 	store, ok := core.SlotAs[tracestore.Aggregator](slot)
@@ -235,7 +235,7 @@ func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Fie
 	return seen, err
 }
 
-// elsewhere returns the fields to look for keys that were not seen on spans and resources.
+// elsewhere returns the fields in which to look for keys that were not seen on spans and resources.
 func elsewhere(keys []string, seen map[tracestore.Field]bool) (fields []tracestore.Field) {
 	for _, key := range keys {
 		if len(seenScopes(key, seen)) > 0 {
@@ -249,8 +249,8 @@ func elsewhere(keys []string, seen map[tracestore.Field]bool) (fields []tracesto
 }
 
 // scopesOf returns the scopes in which a key was seen. Catalogs of stores do not record scopes, so
-// the scopes of other keys, which are rare, are guessed by the semantic conventions of
-// OpenTelemetry. A search for `.key` finds the key in all scopes.
+// the scopes of other keys, which are rare, are guessed from OpenTelemetry's semantic conventions.
+// A search for `.key` finds the key in all scopes.
 func scopesOf(key string, seen map[tracestore.Field]bool) []string {
 	if scopes := seenScopes(key, seen); len(scopes) > 0 {
 		return scopes

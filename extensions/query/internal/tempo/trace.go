@@ -22,11 +22,11 @@ const mediaProtobuf = "application/protobuf"
 // warningHeader says which spans of a trace cannot be read.
 const warningHeader = "Tracing-Warning"
 
-// trace answers GET /tempo/api/traces/{id} with the spans: `{"batches":[...]}`, or an OTLP
+// trace serves GET /tempo/api/traces/{id} with the spans: `{"batches":[...]}`, or an OTLP
 // TracesData message if the client accepts protobuf.
 func (a *API) trace(w http.ResponseWriter, r *http.Request) { a.answerTrace(w, r, false) }
 
-// traceV2 answers GET /tempo/api/v2/traces/{id} with the spans and whether they are complete: a
+// traceV2 serves GET /tempo/api/v2/traces/{id} with the spans and whether they are complete: a
 // message TraceByIDResponse of tempo.proto (tempopb), as JSON or protobuf.
 func (a *API) traceV2(w http.ResponseWriter, r *http.Request) { a.answerTrace(w, r, true) }
 
@@ -70,8 +70,8 @@ func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) 
 	}
 }
 
-// parseTraceID returns the id of the trace. The time range is checked, but not used: a trace is
-// always shown as a whole.
+// parseTraceID returns the id of the trace. The time range is checked but not used, because a trace
+// is always shown as a whole.
 func parseTraceID(r *http.Request) (id otlpdata.TraceID, err error) {
 	v, err := httpapi.Query(r)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *API) truncated(pieces []*otlpdata.Batch) string {
 	return fmt.Sprintf("the trace has more than max_trace_size (%d) spans; the first ones are shown", a.backend.Limits().TraceSize)
 }
 
-// trackedWriter notes whether a part of the answer was sent, after which the status code cannot
+// trackedWriter records whether a part of the response was sent, after which the status code cannot
 // change.
 type trackedWriter struct {
 	http.ResponseWriter
@@ -112,7 +112,7 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// writeJSON answers with the trace as JSON. missing says why it is incomplete, or "".
+// writeJSON responds with the trace as JSON. missing says why it is incomplete, or "".
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, wrapped bool, pieces []*otlpdata.Batch, missing string) error {
 	s := httpapi.NewStream(w, r)
 	defer s.Close()
@@ -132,7 +132,7 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, wrapped bool, pi
 	return s.Flush()
 }
 
-// jsonStatus returns the end of the answer after the spans. missing says why they are incomplete,
+// jsonStatus returns the end of the response after the spans. missing says why they are incomplete,
 // or "".
 func jsonStatus(missing string) string {
 	if missing == "" {
@@ -176,8 +176,8 @@ func (a *API) writeChunks(pieces []*otlpdata.Batch, send func([]byte) error) err
 	return out.Finish()
 }
 
-// gatherChunks returns the encoded trace, which is written after its length. It reserves as much
-// memory again as the query holds for the stored trace.
+// gatherChunks returns the encoded trace, which is written after its length. It doubles the memory
+// that the query holds for the stored trace.
 func (a *API) gatherChunks(slot *core.Slot, pieces []*otlpdata.Batch) (spans []byte, err error) {
 	if err := slot.HoldMore(slot.Held()); err != nil {
 		return nil, err

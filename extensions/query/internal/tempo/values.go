@@ -18,7 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// valuesRequest is the parameters of a request for the values of a tag.
+// valuesRequest holds the parameters of a request for the values of a tag.
 type valuesRequest struct {
 	field  tracestore.Field
 	where  tracestore.Expr // limits the spans, as far as the store can; nil for all
@@ -28,14 +28,14 @@ type valuesRequest struct {
 
 var errNoTag = errors.New("please provide a valid tagName")
 
-// tagValues answers GET /tempo/api/search/tag/{tag}/values, where the tag is a key.
+// tagValues serves GET /tempo/api/search/tag/{tag}/values, where the tag is a key.
 func (a *API) tagValues(w http.ResponseWriter, r *http.Request) {
 	a.answerTagValues(w, r, fieldOfTag, func(dst []byte, _ *core.Slot, _ *valuesRequest, texts []string) ([]byte, error) {
 		return append(appendTexts(append(dst, `{"tagValues":`...), texts), `,"metrics":{}`...), nil
 	})
 }
 
-// tagValuesV2 answers GET /tempo/api/v2/search/tag/{tag}/values, where the tag is a field of the
+// tagValuesV2 serves GET /tempo/api/v2/search/tag/{tag}/values, where the tag is a field of the
 // search language and values have types.
 func (a *API) tagValuesV2(w http.ResponseWriter, r *http.Request) {
 	a.answerTagValues(w, r, fieldOfSearch, func(dst []byte, slot *core.Slot, q *valuesRequest, texts []string) ([]byte, error) {
@@ -57,7 +57,7 @@ func fieldOfTag(tag string) (tracestore.Field, error) {
 	return tracestore.Field{Place: tracestore.AnyAttribute, Key: tag}, nil
 }
 
-// fieldOfSearch returns the field that is written as in searches.
+// fieldOfSearch parses a field as written in searches.
 func fieldOfSearch(tag string) (tracestore.Field, error) {
 	fields, err := httpapi.ParseFields(tag)
 	if err != nil {
@@ -96,8 +96,8 @@ func parseValuesRequest(r *http.Request, field func(string) (tracestore.Field, e
 
 const valuesSuffix = "/values"
 
-// narrowing returns the condition of a search, or nil if it has none that is decided span by span.
-// Users are still typing the search, so mistakes are ignored.
+// narrowing returns the condition of a search on single spans, or nil if it has none. Users are
+// still typing the search, so mistakes are ignored.
 func narrowing(text string) tracestore.Expr {
 	if text == "" {
 		return nil
@@ -156,14 +156,14 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	a.write(w, r, func(dst []byte) []byte { return append(dst, body...) })
 }
 
-// closeList completes an answer with a list of names or values. incomplete says why some are
+// closeList completes a response with a list of names or values. incomplete says why some are
 // missing.
 func closeList(dst []byte, incomplete tracestore.Reasons) []byte {
 	return append(httpapi.AppendWarnings(dst, core.IncompleteMessage(incomplete)), '}')
 }
 
-// listValues returns the values of a field. Values are those of all spans if the store cannot limit
-// them.
+// listValues returns the values of a field. If the store cannot restrict them to some spans, it
+// returns the values of all spans.
 func listValues(slot *core.Slot, q *valuesRequest) (names core.Names[string], err error) {
 	info := q.field.Place.Info()
 	service, ofService := onlyService(q.where)
@@ -199,7 +199,7 @@ func serviceNames(slot *core.Slot, limit int) (core.Names[string], error) {
 	return slot.Services(tracestore.NameQuery{Limit: limit})
 }
 
-// onlyService returns the service if the condition asks for a service and nothing else.
+// onlyService returns the service if the condition selects a service and nothing else.
 func onlyService(e tracestore.Expr) (service string, ok bool) {
 	if all, is := e.(tracestore.And); is && len(all) == 1 {
 		e = all[0]
@@ -211,8 +211,8 @@ func onlyService(e tracestore.Expr) (service string, ok bool) {
 // maxNameServices is the maximum number of services whose operations are listed together.
 const maxNameServices = 500
 
-// operationNames returns sorted names of operations of the given services, or of all services, at
-// least limit of them if there are as many.
+// operationNames returns sorted names of operations of the given services, or of all services: at
+// least limit names if there are that many.
 func operationNames(slot *core.Slot, limit int, services ...string) (names core.Names[string], err error) {
 	if len(services) == 0 {
 		if names, err = serviceNames(slot, maxNameServices); err != nil {
@@ -239,8 +239,8 @@ func operationNames(slot *core.Slot, limit int, services ...string) (names core.
 	return names, nil
 }
 
-// sampledValues returns the sorted values of spans on which the condition holds, of a sample if
-// there are many spans. ok is false if the store cannot aggregate.
+// sampledValues returns the sorted values of spans that meet the condition, or of a sample if there
+// are many such spans. ok is false if the store cannot aggregate.
 func sampledValues(slot *core.Slot, q *valuesRequest) (names core.Names[string], ok bool, err error) {
 	store, ok := core.SlotAs[tracestore.Aggregator](slot)
 	if !ok {
@@ -263,7 +263,7 @@ func sampledValues(slot *core.Slot, q *valuesRequest) (names core.Names[string],
 	return names, true, nil
 }
 
-// hasNumbers reports whether values of a field that look like numbers are numbers: catalogs list
+// hasNumbers reports whether values of a field that look like numbers are numbers. Catalogs list
 // values as text.
 func hasNumbers(slot *core.Slot, f tracestore.Field, texts []string) (bool, error) {
 	if f.Key == "" || !slices.ContainsFunc(texts, isNumber) {
@@ -287,7 +287,7 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// typeOf returns the type of a value. Data sources use it to write the value in a search.
+// typeOf returns the type of a value. Data sources need it to write the value in a search.
 func typeOf(f tracestore.Field, text string, numeric bool) string {
 	switch {
 	case f.Place.Info().Type == tracestore.WordField:

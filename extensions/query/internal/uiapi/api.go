@@ -1,10 +1,11 @@
 // Package uiapi serves /api/ui/v1, the API of the project's own web UI. It changes together with
 // the UI.
 //
-// Times are decimal nanoseconds since the Unix epoch; in answers they are strings, because
+// Times are decimal nanoseconds since the Unix epoch; in responses they are strings, because
 // JavaScript numbers cannot represent them. Durations are written like `1.5s` in parameters and are
-// numbers of nanoseconds in answers. Ids are hex digits in full length. Lists of many objects with
-// the same members are columns: one object with a list for each member, all of the same length.
+// numbers of nanoseconds in responses. Ids are hex digits in full length. Lists of many objects
+// with the same members are columns: one object with a list for each member, all of the same
+// length.
 package uiapi
 
 import (
@@ -32,11 +33,11 @@ type Options struct {
 	Version httpapi.Version
 	Tail    live.Config
 	Tenancy bool // requests must name their tenant
-	// Links are served to the UI, which fills them in.
+	// Links are link templates, which the UI fills in.
 	Links []linktemplate.Template
-	// Intake returns what this process has received. nil means nothing.
+	// Intake returns what this process has received. nil means that it receives nothing.
 	Intake func() status.Intake
-	// Demo reports whether demo data can be loaded. nil means no.
+	// Demo reports whether demo data can be loaded. nil means that it cannot.
 	Demo func() bool
 }
 

@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// minKeySpans is the minimum number of spans of the sample that have a new attribute key.
+	// minKeySpans is the minimum number of spans in the sample with a new attribute key.
 	minKeySpans = 2
 	// maxNewKeys is the maximum number of new attribute keys of a service that are checked.
 	maxNewKeys = 10
 	// maxNewVersions is the same for versions.
 	maxNewVersions = 5
-	// instanceWindow is the time at the end of the range, and before it, whose instances are
-	// counted.
+	// instanceWindow is the length of the times at the end of the range, and before it, in which
+	// instances are counted.
 	instanceWindow = 10 * time.Minute
-	// maxInstanceChecks is the maximum number of services whose instances are counted, each time by
-	// examining at most maxInstanceSpans spans.
+	// maxInstanceChecks is the maximum number of services whose instances are counted. Each count
+	// examines at most maxInstanceSpans spans.
 	maxInstanceChecks, maxInstanceSpans = 20, 50_000
-	// minInstanceSpans is the minimum number of spans of each instance if only a share of the spans
-	// is counted. With fewer, the count may miss instances.
+	// minInstanceSpans is the minimum number of spans per instance if only a share of the spans is
+	// counted. With fewer, the count may miss instances.
 	minInstanceSpans = 20
-	// serviceSteps is the number of steps in which the first spans of new services are located.
-	// Steps are whole minutes.
+	// serviceSteps is the number of steps for locating the first spans of new services. Steps are
+	// whole minutes.
 	serviceSteps = 60
-	// changePrecision is how exactly the first span with a new value is located.
+	// changePrecision is the precision to which the first span with a new value is located.
 	changePrecision = time.Second
 )
 
@@ -40,8 +40,8 @@ func is(p tracestore.Place, key, value string) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Op: tracestore.Eq, Value: tracestore.Text(value)}
 }
 
-// addServices adds services that had no spans before, at the step of the time range in which they
-// have the first ones.
+// addServices adds services that had no spans before, at the step of the time range with their
+// first spans.
 func (f *changeFinder) addServices(services []string) error {
 	if len(services) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (f *changeFinder) compare(service string, s *serviceSample) error {
 	return nil
 }
 
-// addVersion adds a version that no span usually had.
+// addVersion adds a version that did not occur in the usual time.
 func (f *changeFinder) addVersion(service, version string, seen uint64) error {
 	where := tracestore.And{is(tracestore.Service, "", service), is(tracestore.ResourceAttribute, versionKey, version)}
 	at, isNew, err := f.newSince(where, seen)
@@ -105,7 +105,7 @@ func (f *changeFinder) addVersion(service, version string, seen uint64) error {
 	return err
 }
 
-// addKey adds an attribute key that no span usually had.
+// addKey adds an attribute key that did not occur in the usual time.
 func (f *changeFinder) addKey(service, key string, seen uint64) error {
 	where := tracestore.And{is(tracestore.Service, "", service),
 		tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: key}, Op: tracestore.Exists}}
@@ -116,8 +116,8 @@ func (f *changeFinder) addKey(service, key string, seen uint64) error {
 	return err
 }
 
-// newSince reports whether no span met a condition in the times before, and about when the first
-// one did. seen is when one did.
+// newSince reports whether no span met a condition in the times before, and the approximate start
+// of the first span that does. seen is the start of one such span.
 func (f *changeFinder) newSince(where tracestore.Expr, seen uint64) (at route.Nanos, isNew bool, err error) {
 	if f.done() {
 		return 0, false, nil
@@ -131,8 +131,8 @@ func (f *changeFinder) newSince(where tracestore.Expr, seen uint64) (at route.Na
 	return at, true, err
 }
 
-// firstSpan returns about when the first span of the range that meets a condition starts.
-// seen is not before that.
+// firstSpan returns the approximate start of the first span in the range that meets a condition.
+// seen is at or after it.
 func (f *changeFinder) firstSpan(where tracestore.Expr, seen uint64) (route.Nanos, error) {
 	low, high := uint64(f.periods.start.UnixNano()), seen // the first span starts from low to high
 	for high-min(low, high) > uint64(changePrecision) && !f.done() {
@@ -189,8 +189,8 @@ func (f *changeFinder) versionBefore(service string, at route.Nanos) (version st
 	return version, err
 }
 
-// addInstances adds a change of the number of instances at the end of the range. The sample says
-// whether there may be one.
+// addInstances adds a change in the number of instances at the end of the range, if the sample
+// suggests one.
 func (f *changeFinder) addInstances(service string, s *serviceSample) error {
 	added := appeared(s.instances)
 	removed := gone(s.instances, uint64(f.periods.end.Add(-instanceWindow).UnixNano()))
@@ -233,8 +233,8 @@ func ofInstance(service, instance string) tracestore.Expr {
 	return tracestore.And{is(tracestore.Service, "", service), anyKey}
 }
 
-// lastSpan returns when the last span of the range that meets a condition starts, or the start of
-// the range if none does.
+// lastSpan returns the start of the last span in the range that meets a condition, or the start of
+// the range if there is none.
 func (f *changeFinder) lastSpan(where tracestore.Expr) (route.Nanos, error) {
 	start, found, err := f.newest(where, f.periods.current())
 	if !found {
@@ -243,7 +243,7 @@ func (f *changeFinder) lastSpan(where tracestore.Expr) (route.Nanos, error) {
 	return route.Nanos(start), err
 }
 
-// instances returns the number of instances at the end of some time, or 0 if it is not known.
+// instances returns the number of instances at the end of a period, or 0 if it is unknown.
 func (f *changeFinder) instances(store tracestore.Aggregator, service string, w core.Window) (int, error) {
 	f.probes++
 	if from := w.To.Add(-instanceWindow); from.After(w.From) {

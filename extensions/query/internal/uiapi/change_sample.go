@@ -12,24 +12,25 @@ import (
 )
 
 const (
-	changeSlices = 12 // parts of the range, and of the times before
+	changeSlices = 12 // number of number of parts of the range, and of the times before
 	changeTraces = 25 // traces of each part
 	// maxChangeSpans is the maximum number of spans of the sample.
 	maxChangeSpans = 50_000
-	// maxSeen is the maximum number of versions, instances and keys of a service that are noted.
+	// maxSeen is the maximum number of recorded versions, instances and keys of a service.
 	maxSeen = 500
 	// Approximate memory in bytes, without texts.
 	sightingMemory, serviceMemory = 128, 512
 )
 
-// instanceKeys are the resource attributes that tell instances of a service apart. The first one
-// that a resource has counts.
+// instanceKeys are the resource attributes that identify instances of a service. The first one that
+// a resource has is used.
 func instanceKeys() []string { return []string{"service.instance.id", "k8s.pod.name", "host.name"} }
 
 // versionKey is the resource attribute with the version of a service.
 const versionKey = "service.version"
 
-// changeSample is what the newest traces of parts of the range, and of the times before, have.
+// changeSample holds the values in the newest traces from parts of the range and of the times
+// before.
 type changeSample struct {
 	periods  *changePeriods
 	spans    int
@@ -40,7 +41,7 @@ type changeSample struct {
 
 type serviceSample struct{ versions, instances, keys map[string]*sighting }
 
-// sighting is where a value was seen. Times are nanoseconds since the Unix epoch.
+// sighting says where a value was seen. Times are nanoseconds since the Unix epoch.
 type sighting struct {
 	before, now int    // spans in the times before, and in the range
 	first       uint64 // start of the first span in the range
@@ -67,7 +68,7 @@ func (c *changeSample) read(slot *core.Slot, p *changePeriods) error {
 	return nil
 }
 
-// part reads the spans in the window of a query of the newest traces that it finds.
+// part reads the spans within the window of a query from the newest traces that it finds.
 func (c *changeSample) part(slot *core.Slot, q tracestore.Query) error {
 	read := 0
 	_, err := slot.Find(q, nil, func(_ otlpdata.TraceID, spans *otlpdata.Batch) error {
@@ -88,7 +89,7 @@ func (c *changeSample) part(slot *core.Slot, q tracestore.Query) error {
 	return err
 }
 
-// addSpan notes what a span has. now says whether it starts in the range.
+// addSpan records the values of a span. now says whether it starts in the range.
 func (c *changeSample) addSpan(s tracestore.Span, now bool) {
 	c.spans++
 	service := c.services[s.Resource.Service]
@@ -136,7 +137,7 @@ func (c *changeSample) see(seen map[string]*sighting, value string, now bool, st
 	v.now++
 }
 
-// appeared returns the values that were seen in the range only, sorted.
+// appeared returns the values that were seen only in the range, sorted.
 func appeared(seen map[string]*sighting) (values []string) {
 	for value, s := range seen {
 		if s.before == 0 {
@@ -147,7 +148,8 @@ func appeared(seen map[string]*sighting) (values []string) {
 	return values
 }
 
-// gone returns the value that was seen last of those that were not seen after a time, or "".
+// gone returns the most recently seen value among the values that were not seen after a time, or
+// "".
 func gone(seen map[string]*sighting, after uint64) (latest string) {
 	for value, s := range seen {
 		if s.last <= after && (latest == "" || s.last > seen[latest].last || s.last == seen[latest].last && value < latest) {

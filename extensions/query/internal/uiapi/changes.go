@@ -19,13 +19,14 @@ import (
 const (
 	defaultChanges = 50
 	maxChanges     = 1000
-	// maxProbes is the maximum number of searches that check what the sample suggests.
+	// maxProbes is the maximum number of searches to check the changes that the sample suggests.
 	maxProbes = 500
-	// maxNewServices is the maximum number of new services: those with the most calls.
+	// maxNewServices is the maximum number of new services. Services with the most calls come
+	// first.
 	maxNewServices = 1000
-	// usualTime is the time before the range in which is found what is usual.
+	// usualTime is the time before the range that the range is compared with.
 	usualTime = 24 * time.Hour
-	// maxChangeTime is the time after which no more changes are looked for.
+	// maxChangeTime is the time after which the search for changes stops.
 	maxChangeTime = 5 * time.Second
 )
 
@@ -33,10 +34,10 @@ const (
 type changesAnswer struct {
 	Changes  []change `json:"changes"`
 	Examined int      `json:"examined"` // spans of the sample
-	Complete bool     `json:"complete"` // all that the sample suggests was checked
+	Complete bool     `json:"complete"` // everything that the sample suggests was checked
 }
 
-// change is what a service usually does not have. From and To are versions, numbers of
+// change is a property of a service that is not usual. From and To are versions, numbers of
 // instances, or "" and an attribute key.
 type change struct {
 	At      route.Nanos `json:"at"`
@@ -55,7 +56,7 @@ const (
 	newAttribute changeKind = "attribute"
 )
 
-// changes parses GET /api/ui/v1/changes, which compares a time range with what was usual before.
+// changes parses GET /api/ui/v1/changes, which compares a time range with the time before.
 func (a *API) changes(ctx context.Context, v url.Values) (route.Query, error) {
 	store, ok := core.StoreAs[tracestore.Metrics](ctx, a.backend)
 	if !ok {
@@ -81,14 +82,14 @@ func (a *API) changes(ctx context.Context, v url.Values) (route.Query, error) {
 }
 
 // changePeriods is a time range and the times with which it is compared, in order: the quiet times
-// of the day before it, see spanmetrics.QuietTimes, and the time just before it. What these have is
-// not new, but what only was in an incident is.
+// of the day before, see spanmetrics.QuietTimes, and the time just before the range. Values in
+// these times are not new; values that occurred only during an incident are.
 type changePeriods struct {
 	start, end time.Time
 	before     []core.Window
 }
 
-// earlier returns the time that ends 1 ns before the time range.
+// earlier returns the period that ends 1 ns before the time range.
 func (p *changePeriods) earlier(length time.Duration) core.Window {
 	w := core.Window{From: p.start.Add(-length), To: p.start.Add(-1)}
 	if first := time.Unix(0, 0); w.From.Before(first) {
@@ -99,8 +100,8 @@ func (p *changePeriods) earlier(length time.Duration) core.Window {
 
 func (p *changePeriods) current() core.Window { return core.Window{From: p.start, To: p.end} }
 
-// learn finds the times with which the range is compared: the whole day before, if too little of it
-// is quiet.
+// learn finds the times with which the range is compared. If too little of the day before is quiet,
+// it uses the whole day.
 func (f *changeFinder) learn(services []string) error {
 	p := &f.periods
 	times, reasons, err := spanmetrics.QuietTimes(f.slot, services, p.start, usualTime)
@@ -119,8 +120,8 @@ func (f *changeFinder) learn(services []string) error {
 	return err
 }
 
-// changeFinder finds changes. It knows all services from the counts of the store. What else changed
-// it sees in a sample of traces, and checks with searches that need one match.
+// changeFinder finds changes. New services follow from the counts of the store. Other changes come
+// from a sample of traces and are checked with searches for a single match.
 type changeFinder struct {
 	slot    *core.Slot
 	metrics tracestore.Metrics
@@ -163,7 +164,7 @@ func (f *changeFinder) find() error {
 	return f.addServices(appeared)
 }
 
-// done reports whether the work is used up, and notes it.
+// done reports whether the limit for work is reached, and records it.
 func (f *changeFinder) done() bool {
 	done := f.probes >= maxProbes || f.now().After(f.end)
 	f.cut = f.cut || done

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// configAnswer is the data of GET /api/ui/v1/config: what the UI must know before its first query.
+// configAnswer is the data of GET /api/ui/v1/config: the data that the UI needs before its first
+// query.
 type configAnswer struct {
 	Version         httpapi.Version         `json:"version"`
 	Capabilities    capabilities            `json:"capabilities"`
@@ -49,7 +50,7 @@ type limits struct {
 	TailRate    int   `json:"tailSpansPerSecond"`
 }
 
-// language is what the UI needs to help users to write searches.
+// language is the data with which the UI helps users to write searches.
 type language struct {
 	Fields        []property `json:"fields"`
 	Scopes        []string   `json:"scopes"`

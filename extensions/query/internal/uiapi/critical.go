@@ -19,7 +19,7 @@ import (
 )
 
 // maxCriticalPaths is the maximum number of traces in one request for critical paths. Together they
-// may have maxMatchedSpans spans; traces beyond are left out, and the answer says so.
+// may have maxMatchedSpans spans; further traces are left out, and the response says so.
 const maxCriticalPaths = 100
 
 // criticalPaths are the critical paths of traces by service. Traces that were not read are missing.
@@ -29,7 +29,7 @@ type criticalPaths struct {
 
 type criticalPath struct {
 	TraceID string `json:"traceID"`
-	// Services is the time of each service on the path in nanoseconds, the longest first.
+	// Services holds the time of each service on the path in nanoseconds, the longest first.
 	Services []serviceTime `json:"services"`
 	// Gap is the time in which no span runs.
 	Gap uint64 `json:"gap"`
@@ -40,7 +40,7 @@ type serviceTime struct {
 	Time uint64 `json:"time"`
 }
 
-// critical answers GET /api/ui/v1/critical: the critical paths of listed traces by service.
+// critical serves GET /api/ui/v1/critical: the critical paths of listed traces by service.
 func (a *API) critical(_ context.Context, v url.Values) (route.Query, error) {
 	ids, err := traceIDsParam(v, "ids")
 	if err != nil {
@@ -89,9 +89,9 @@ func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths,
 	return out, incomplete, nil
 }
 
-// eachTrace calls take with the spans of each trace that exists. If a trace has more than left
-// spans, take may get only some of them, but more than left. It reads several traces with one
-// request if the store can.
+// eachTrace calls take with the spans of each existing trace. If a trace has more than left spans,
+// take may get only some of them, but more than left. If the store supports it, several traces are
+// read in one request.
 func eachTrace(slot *core.Slot, ids []otlpdata.TraceID, left *int, take func(otlpdata.TraceID, []tracestore.SummarySpan) error) (
 	incomplete tracestore.Reasons, _ error,
 ) {

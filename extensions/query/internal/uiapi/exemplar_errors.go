@@ -11,11 +11,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// maxErrorTypes is the maximum number of failed exemplars whose spans are read to tell what failed.
+// maxErrorTypes is the maximum number of failed exemplars whose spans are read to find out what
+// failed.
 const maxErrorTypes = 200
 
-// errorTypes returns what failed in the exemplars, as failure.Title; "" for those that did not
-// fail or were not read. The list is shown without them if they take too long.
+// errorTypes returns the failure.Title of each exemplar, or "" if it did not fail or was not read.
+// If reading takes too long, the exemplars are shown without titles.
 func errorTypes(slot *core.Slot, list []tracestore.Exemplar) []string {
 	out := make([]string, len(list))
 	read := 0

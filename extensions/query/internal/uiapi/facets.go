@@ -13,8 +13,8 @@ import (
 
 const defaultFacetValues = 10
 
-// facetsAnswer is the data of GET /api/ui/v1/facets and compare. Counts are of the examined share
-// of spans.
+// facetsAnswer is the data of GET /api/ui/v1/facets and compare. Counts cover the examined share of
+// spans.
 type facetsAnswer struct {
 	Spans    uint64 `json:"spans"`
 	Errors   uint64 `json:"errors"`
@@ -54,7 +54,7 @@ func (a *API) facets(ctx context.Context, v url.Values) (route.Query, error) {
 }
 
 // compare parses GET /api/ui/v1/compare, which returns how the values of selected spans differ from
-// those of the other spans.
+// the values of the other spans.
 func (a *API) compare(ctx context.Context, v url.Values) (route.Query, error) {
 	agg, err := a.facetQuery(ctx, v)
 	if err != nil {
@@ -110,8 +110,8 @@ func facetsOf(a *tracestore.Aggregate) *facetsAnswer {
 	return out
 }
 
-// serviceAttribute is a field that searches cannot name, because its name means service there. The
-// two differ only for resources without the attribute.
+// serviceAttribute is a field that searches cannot name, because its name means the service there.
+// The two differ only for resources without the attribute.
 func serviceAttribute() tracestore.Field {
 	return tracestore.Field{Place: tracestore.ResourceAttribute, Key: core.ServiceKey}
 }

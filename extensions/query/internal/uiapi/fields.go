@@ -27,7 +27,7 @@ const (
 type property struct {
 	Name   string               `json:"name"`
 	Type   tracestore.FieldType `json:"type"`
-	Values []string             `json:"values,omitempty"` // all possible values, if they are few
+	Values []string             `json:"values,omitempty"` // all possible values, if there are few
 }
 
 // properties returns the fields of the search language that are not attributes, by name.
@@ -44,7 +44,7 @@ func properties() (all []property) {
 	return all
 }
 
-// attributeScope is a scope of attributes and the prefix that it has in searches.
+// attributeScope is a scope of attributes and its prefix in searches.
 type attributeScope struct {
 	prefix string
 	place  tracestore.Place
@@ -77,9 +77,9 @@ func (s attributeScope) nameOf(key string) string {
 // namesAnswer is the data of GET /api/ui/v1/keys and values.
 type namesAnswer struct {
 	Names []string `json:"names"`
-	More  bool     `json:"more"` // there are more than limit
-	// Restricted reports whether the names are limited to what occurs on the spans that `q` may
-	// select. It is nil if there is no `q`.
+	More  bool     `json:"more"` // there are more than the limit
+	// Restricted reports whether the list contains only names on spans that `q` may select. It is
+	// nil if there is no `q`.
 	Restricted *bool `json:"restricted,omitempty"`
 }
 
@@ -103,7 +103,7 @@ func limited(names []string, limit int) namesAnswer {
 	return out
 }
 
-// wanted is which names a request asks for: those that begin with `prefix`, or contain `text`.
+// wanted describes the requested names: they begin with `prefix` or contain `text`.
 type wanted struct{ prefix, text string }
 
 // wantedNames parses `prefix` and `text`.
@@ -116,7 +116,7 @@ func wantedNames(v url.Values) (wanted, error) {
 	return wanted{v.Get("prefix"), v.Get("text")}, nil
 }
 
-// within returns the same for the part of names after a scope, which it cuts off.
+// within returns the same for the part of the names after a scope.
 func (w wanted) within() (attributeScope, wanted) {
 	scope, prefix := splitScope(w.prefix)
 	if w.text != "" {
@@ -141,7 +141,7 @@ func (w wanted) has(name string) bool {
 	return strings.HasPrefix(name, w.prefix) && strings.Contains(strings.ToLower(name), strings.ToLower(w.text))
 }
 
-// of returns the names that are asked for. With `text`, those that begin with it are first.
+// of returns the requested names. With `text`, names that begin with it come first.
 func (w wanted) of(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !w.has(name) })
 	if text := strings.ToLower(w.text); text != "" {
@@ -151,8 +151,8 @@ func (w wanted) of(names []string) []string {
 	return names
 }
 
-// list returns at least limit of the names, if there are as many. Stores find names by their
-// beginning: those that only contain a text are chosen from the first maxSearched names.
+// list returns at least limit names, if there are that many. Stores find names by prefix; names
+// that only contain a text are chosen from the first maxSearched names.
 func (w wanted) list(slot *core.Slot, limit int, list lister) (core.Names[string], error) {
 	found, err := list(slot, tracestore.NameQuery{Prefix: cmp.Or(w.text, w.prefix), Limit: limit})
 	if w.text != "" && len(found.List) < limit && err == nil {
@@ -167,7 +167,7 @@ func (w wanted) list(slot *core.Slot, limit int, list lister) (core.Names[string
 	return found, err
 }
 
-// keys parses GET /api/ui/v1/keys, which returns the wanted names of fields, properties first.
+// keys parses GET /api/ui/v1/keys, which returns the requested names of fields, properties first.
 // `prefix` and `text` can begin with a scope. With `q`, only attributes of spans that it may select
 // are returned.
 func (a *API) keys(ctx context.Context, v url.Values) (route.Query, error) {
@@ -221,8 +221,8 @@ var (
 	errNotUTF8  = errors.New("must be valid UTF-8")
 )
 
-// values parses GET /api/ui/v1/values, which returns the wanted values of a field. Span names are
-// listed for one service. With `q`, only values of spans that it may select are returned.
+// values parses GET /api/ui/v1/values, which returns the requested values of a field. Span names
+// are listed for one service. With `q`, only values of spans that it may select are returned.
 func (a *API) values(ctx context.Context, v url.Values) (route.Query, error) {
 	limit, err := route.CountParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
@@ -297,7 +297,7 @@ func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (l
 // spanKinds is the maximum number of operations of a service with the same name.
 const spanKinds = 6
 
-// operationNames returns each name once, whatever the span kinds.
+// operationNames returns each name once, regardless of span kinds.
 func operationNames(ops []tracestore.Operation) (names []string) {
 	for _, op := range ops {
 		names = append(names, op.Name)

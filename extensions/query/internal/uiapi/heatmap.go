@@ -19,7 +19,7 @@ const (
 	defaultExemplars = 100
 )
 
-// heatmapAnswer is the data of GET /api/ui/v1/heatmap. Counts are of the examined share of spans.
+// heatmapAnswer is the data of GET /api/ui/v1/heatmap. Counts cover the examined share of spans.
 type heatmapAnswer struct {
 	Of        string      `json:"of"`    // what is counted: spans or traces
 	Start     route.Nanos `json:"start"` // of the first column
@@ -41,7 +41,7 @@ type cellColumns struct {
 	Errors []uint64 `json:"errors"`
 }
 
-// exemplarColumns are examples of spans, or of traces, by their root spans.
+// exemplarColumns are examples of spans, or of traces, which are described by their root spans.
 type exemplarColumns struct {
 	TraceID  []string      `json:"traceID"`
 	SpanID   []string      `json:"spanID"`
@@ -63,7 +63,7 @@ const (
 var errOf = errors.New("must be spans or traces")
 
 // heatmap parses GET /api/ui/v1/heatmap, which returns the numbers of spans or traces by start and
-// duration, and some of them as examples.
+// duration, and some examples.
 func (a *API) heatmap(ctx context.Context, v url.Values) (route.Query, error) {
 	agg, err := route.AggregationParams(ctx, a.backend, v)
 	if err != nil {
@@ -129,8 +129,8 @@ func stepParam(v url.Values, w core.Window) (time.Duration, error) {
 // have counts that do not require reading spans.
 const wholeMinutes = 15 * time.Minute
 
-// chooseStep returns a round step for which a window has at most the given number of columns, or
-// two if that is one. The window may begin and end within columns.
+// chooseStep returns a round step that divides a window into at most the given number of columns
+// (two if the number is one). The window may begin and end within columns.
 func chooseStep(length time.Duration, columns int) time.Duration {
 	minimum := divideUp(length, max(time.Duration(columns)-1, 1))
 	if length >= wholeMinutes {

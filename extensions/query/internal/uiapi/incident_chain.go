@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// sameTime is how far the start of an incident may lie before the start of its cause, or a
-	// quarter of the length of that if this is longer, and its end after the end of its cause: both
-	// are inexact for services with few requests, and if the share of errors grows.
+	// sameTime is how long an incident may start before its cause, and end after it. If a quarter
+	// of the cause's length is longer, that applies instead. Starts and ends are imprecise for
+	// services with few requests, and if the share of errors grows.
 	sameTime = 15 * time.Minute
-	// laterTime is how much later the incident of a caller may start, or half the length of the
-	// incident of the callee if that is longer: a growing share of errors exceeds what is usual
-	// later where there are more other requests.
+	// laterTime is how much later the incident of a caller may start. If half the length of the
+	// callee's incident is longer, that applies instead. A growing share of errors exceeds the
+	// usual share later in services with more other requests.
 	laterTime = time.Hour
-	// maxHops is the maximum number of calls between services with incidents, if those between them
-	// have none.
+	// maxHops is the maximum number of calls between two services with incidents if the services
+	// between them have none.
 	maxHops = 3
-	// joinTime is the maximum distance between the starts of a slow incident and of errors of
-	// another service with the same callers, if they are shown as one.
+	// joinTime is the maximum time between the start of a slow incident and the start of another
+	// service's errors with the same callers, for the two to be shown as one.
 	joinTime = 5 * time.Minute
 )
 
-// chain is the incident of a service, which is the source, and those of the services that depend on
+// chain is the incident of a service, the source, with the incidents of the services that depend on
 // it.
 type chain struct {
 	source  *spanmetrics.ServiceSeries
@@ -41,8 +41,8 @@ func (c *chain) hasAny(names []string) bool {
 		slices.ContainsFunc(c.reached, func(s *spanmetrics.ServiceSeries) bool { return slices.Contains(names, s.Name) })
 }
 
-// chains puts the incidents of services together, by the calls between these. Each of several
-// incidents of a service is one of its own.
+// chains joins the incidents of services by the calls between the services. Several incidents of
+// one service are treated separately.
 func (r *incidentReader) chains(list []spanmetrics.ServiceSeries) ([]*chain, error) {
 	g := &incidentGraph{end: r.periods.End, affected: make(map[string][]*spanmetrics.ServiceSeries),
 		causes: make(map[*spanmetrics.ServiceSeries]bool), effects: make(map[*spanmetrics.ServiceSeries][]*spanmetrics.ServiceSeries)}
@@ -71,8 +71,8 @@ func (r *incidentReader) chains(list []spanmetrics.ServiceSeries) ([]*chain, err
 	return g.chains(), nil
 }
 
-// callees returns the services that each service calls. There are none if the store does not count
-// calls between services: then each service has an incident of its own.
+// callees returns the services that each service calls. If the store does not count calls between
+// services, it returns none, and each service has a separate incident.
 func (r *incidentReader) callees(w core.Window) (map[string][]string, error) {
 	store, ok := core.SlotAs[tracestore.Edges](r.slot)
 	if !ok {
@@ -99,8 +99,8 @@ type incidentGraph struct {
 	effects  map[*spanmetrics.ServiceSeries][]*spanmetrics.ServiceSeries
 }
 
-// connect finds, for each affected service, the next affected ones that it calls, also through
-// services that are not affected.
+// connect finds, for each affected service, the next affected services that it calls, directly or
+// through unaffected services.
 func (g *incidentGraph) connect(callees map[string][]string) {
 	for _, s := range g.sorted() {
 		seen, next := map[string]bool{s.Name: true}, []string{s.Name}
@@ -137,8 +137,8 @@ func (g *incidentGraph) cause(callee string, caller *spanmetrics.Incident) (near
 	return nearest
 }
 
-// canCause reports whether the incident of a callee can be the cause of that of a caller: it starts
-// at the same time or before, and does not end before.
+// canCause reports whether the incident of a callee can be the cause of a caller's incident: it
+// starts at the same time or earlier, and does not end earlier.
 func (g *incidentGraph) canCause(callee, caller *spanmetrics.Incident) bool {
 	calleeEnd, callerEnd := g.endOf(callee), g.endOf(caller)
 	if callerEnd.After(calleeEnd.Add(sameTime)) {
@@ -158,8 +158,8 @@ func (g *incidentGraph) endOf(i *spanmetrics.Incident) time.Time {
 	return i.End
 }
 
-// chains returns one incident for each source: a service none of whose callees can be the cause. Of
-// services that call each other, the worst is the source.
+// chains returns one incident for each source, a service none of whose callees can be the cause.
+// Among services that call each other, the worst one is the source.
 func (g *incidentGraph) chains() (out []*chain) {
 	done := make(map[*spanmetrics.ServiceSeries]bool)
 	sorted := g.sorted()
@@ -196,8 +196,9 @@ func (g *incidentGraph) chains() (out []*chain) {
 	return joinSlow(out)
 }
 
-// joinSlow puts a slow service whose callers are all reached by errors of another service since the
-// same time into the incident of these: requests of the same callers became slow, too.
+// joinSlow adds a slow service to the incident of another service's errors if these errors started
+// at the same time and reach all callers of the slow service: its requests became slow for the same
+// reason.
 func joinSlow(sorted []*chain) (out []*chain) {
 	for _, c := range sorted {
 		i := slices.IndexFunc(out, func(to *chain) bool { return c.joins(to) })
@@ -227,7 +228,8 @@ func (g *incidentGraph) sorted() []*spanmetrics.ServiceSeries {
 	return out
 }
 
-// worseFirst orders services with incidents: those that go on, errors, how far above the usual.
+// worseFirst orders services with incidents: ongoing incidents first, then errors, then by how far
+// above usual.
 func worseFirst(a, b *spanmetrics.ServiceSeries) int {
 	rank := func(s *spanmetrics.ServiceSeries) int {
 		n := 0
@@ -242,8 +244,8 @@ func worseFirst(a, b *spanmetrics.ServiceSeries) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(aboveUsual(b), aboveUsual(a)), strings.Compare(a.Name, b.Name))
 }
 
-// endedLast orders incidents that are sorted otherwise: those that have ended come last, the latest
-// of them first.
+// endedLast reorders sorted incidents: incidents that have ended come last, the latest of them
+// first.
 func endedLast(a, b *chain) int {
 	x, y := a.source.Incident.End, b.source.Incident.End
 	if x.IsZero() || y.IsZero() {
@@ -252,7 +254,7 @@ func endedLast(a, b *chain) int {
 	return y.Compare(x)
 }
 
-// aboveUsual returns the number of errors beyond the usual, or how many times p95 is the usual one.
+// aboveUsual returns the number of errors above usual, or the ratio of p95 to the usual p95.
 func aboveUsual(s *spanmetrics.ServiceSeries) float64 {
 	i, usual := s.Incident, s.Usual
 	switch {

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// maxIncidentTraces is the number of traces in which the errors of an incident are counted: the
-	// newest ones with an error of its source.
+	// maxIncidentTraces is the maximum number of traces in which the errors of an incident are
+	// counted: the newest ones with an error of its source.
 	maxIncidentTraces = 200
-	// maxScannedSpans is the maximum number of spans in these traces. Those beyond are not read.
+	// maxScannedSpans is the maximum number of spans to read in these traces.
 	maxScannedSpans = 100_000
 	// maxIncidentSpans is the maximum number of failed spans of a trace that are examined.
 	maxIncidentSpans  = 1000
 	maxIncidentErrors = 5
-	// maxSlowTraces is the number of traces with slow requests whose roots are counted.
+	// maxSlowTraces is the maximum number of traces with slow requests whose roots are counted.
 	maxSlowTraces = 20
-	// maxRootServices is the maximum number of services that begin the traces of an incident.
+	// maxRootServices is the maximum number of services that start the traces of an incident.
 	maxRootServices = 3
-	// minErrorTraces is the minimum share of the examined traces with an error that is listed.
+	// minErrorTraces is the minimum share of the examined traces with a listed error.
 	minErrorTraces = 0.03
 )
 
@@ -40,8 +40,8 @@ type incidentError struct {
 	Title     string `json:"title"`     // see failure.Title; "" if spans say nothing
 	Operation string `json:"operation"` // of the outermost span
 	Traces    int    `json:"traces"`    // of the examined ones
-	// Follows reports whether most of these spans have failed spans below them, whose consequence
-	// they are.
+	// Follows reports whether most of these spans have failed spans below them, and are therefore a
+	// consequence.
 	Follows bool `json:"follows"`
 }
 
@@ -96,14 +96,14 @@ func newestMatch(spans *otlpdata.Batch, w core.Window, where tracestore.Expr) (i
 	return id
 }
 
-// errorKey tells errors apart. Without a title, the operation does.
+// errorKey identifies an error, by its operation if it has no title.
 type errorKey struct{ service, title, operation string }
 
 type errorCount struct {
 	operation    string // of the outermost span
 	top          int    // levels of failed spans below that span
 	traces       int
-	spans, below int // below: the sum of the numbers of failed levels below
+	spans, below int // below: sum of the failed levels below
 	follows      int // spans with failed spans below
 }
 
@@ -117,7 +117,7 @@ type errorCounts struct {
 // rootOperation is the operation of a span without a parent.
 type rootOperation struct{ service, name string }
 
-// sortedRoots returns the operations that begin the traces, the most frequent first.
+// sortedRoots returns the operations that start the traces, the most frequent first.
 func (e *errorCounts) sortedRoots() []rootOperation {
 	return slices.SortedFunc(maps.Keys(e.roots), func(a, b rootOperation) int {
 		return cmp.Or(cmp.Compare(e.roots[b], e.roots[a]), strings.Compare(a.service, b.service), strings.Compare(a.name, b.name))
@@ -133,7 +133,7 @@ type failedNode struct {
 	below     int  // levels of failed spans below it
 }
 
-// addTrace counts the errors of a trace that are above or below those of the source.
+// addTrace counts the errors of a trace that are above or below errors of the source.
 func (e *errorCounts) addTrace(spans *otlpdata.Batch) error {
 	parents := make(map[otlpdata.SpanID]otlpdata.SpanID)
 	failed := make(map[otlpdata.SpanID]*failedNode)
@@ -181,7 +181,7 @@ func (e *errorCounts) addTrace(spans *otlpdata.Batch) error {
 	return err
 }
 
-// relate counts a failed span as one below its failed ancestors.
+// relate counts a failed span for its failed ancestors.
 func (n *failedNode) relate(id otlpdata.SpanID, parents map[otlpdata.SpanID]otlpdata.SpanID, failed map[otlpdata.SpanID]*failedNode) {
 	n.related = n.related || n.source
 	levels, below := 0, n.source

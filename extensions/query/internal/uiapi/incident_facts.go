@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// versionsBefore is the time before an incident in which a new version may appear, and
-	// versionsAfter the time after its start. versionsKnown is the time before that in which it
-	// must not occur.
+	// A new version must appear between versionsBefore before the start of an incident and
+	// versionsAfter after it, and must not occur in the time versionsKnown before that.
 	versionsBefore, versionsAfter = 15 * time.Minute, 5 * time.Minute
 	versionsKnown                 = time.Hour
-	// usualRoots is the maximum time from which the usual root requests are known.
+	// usualRoots is the maximum length of the time in which usual root requests are counted.
 	usualRoots = time.Hour
-	// incidentColumns is the number of parts in which root requests are counted. Only the sum is of
-	// interest, but stores count spans of many short parts faster than those of a long one.
+	// incidentColumns is the number of parts in which root requests are counted. Only the sum is
+	// needed, but stores count many short parts faster than one long part.
 	incidentColumns = 60
 	maxFactValues   = 20
 )
@@ -40,14 +39,14 @@ type versionCounts struct {
 	Errors uint64 `json:"errors"`
 }
 
-// rootRequests is the requests in an incident that begin traces, of the services that begin those
-// with bad requests: what users see.
+// rootRequests describes what users see of an incident: the root requests of the services that
+// start traces with bad requests.
 type rootRequests struct {
 	Services []string `json:"services"`
 	redAnswer
 	Share     float64       `json:"share"`     // of the spans that was examined; numbers are estimates if it is below 1
 	Usual     *redAnswer    `json:"usual"`     // in quiet time before the incident; null if there is none
-	Operation string        `json:"operation"` // the one that begins the most of these traces
+	Operation string        `json:"operation"` // the operation that starts most of these traces
 	Of        versionCounts `json:"of"`        // requests of that operation
 }
 
@@ -59,10 +58,10 @@ type incidentFacts struct {
 	window core.Window
 }
 
-// failedSpan is the condition that a span has failed.
+// failedSpan is the condition for failed spans.
 func failedSpan() tracestore.Expr { return is(tracestore.Status, "", "error") }
 
-// requestOf is the condition for the requests of a service, as they are counted.
+// requestOf is the condition for the requests of a service, by the same definition as for counts.
 func requestOf(s *spanmetrics.ServiceSeries) tracestore.Expr {
 	if s.AllSpans {
 		return is(tracestore.Service, "", s.Name)
@@ -81,7 +80,7 @@ func (f *incidentFacts) aggregate(w core.Window, where tracestore.Expr, spec tra
 	return got, f.slot.SetHeld(held)
 }
 
-// values counts the values of a field, and those of failed spans.
+// values counts the values of a field, for all spans and for failed spans.
 func (f *incidentFacts) values(w core.Window, where tracestore.Expr, field tracestore.Field) (*tracestore.Facet, error) {
 	got, err := f.aggregate(w, where, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: maxFactValues,
 		Fields: []tracestore.Field{field}, Selection: &tracestore.Selection{From: w.From, To: w.To, Where: failedSpan()}}})
@@ -132,7 +131,7 @@ func (f *incidentFacts) version() (*incidentVersion, error) {
 	return out, err
 }
 
-// newValue returns the value that does not occur in before, the one with the most errors, or "".
+// newValue returns the value with the most errors that does not occur in before, or "".
 func newValue(now, before *tracestore.Facet) (text string) {
 	known := make(map[string]bool)
 	for _, v := range before.Values {
@@ -157,7 +156,7 @@ func mostFrequent(f *tracestore.Facet) string {
 	return most.Text
 }
 
-// roots counts the root requests in the incident, and in quiet time before. It returns nil if no
+// roots counts the root requests in the incident and in quiet time before. It returns nil if no
 // trace with a bad request has a root.
 func (f *incidentFacts) roots() (*rootRequests, error) {
 	out := &rootRequests{}
@@ -202,7 +201,7 @@ func (f *incidentFacts) roots() (*rootRequests, error) {
 	return out, err
 }
 
-// rootSpans is the condition for the spans of some services that have no parent.
+// rootSpans is the condition for the root spans of some services.
 func rootSpans(services []string) tracestore.Expr {
 	var of tracestore.Or
 	for _, s := range services {
@@ -212,7 +211,7 @@ func rootSpans(services []string) tracestore.Expr {
 	return tracestore.And{of, tracestore.Not{Expr: hasParent}}
 }
 
-// red counts spans in a window, and says which share of them was examined.
+// red counts spans in a window, and returns the examined share.
 func (f *incidentFacts) red(w core.Window, where tracestore.Expr) (_ *redAnswer, share float64, _ error) {
 	step := divideUp(divideUp(w.To.Sub(w.From), incidentColumns), time.Minute) * time.Minute
 	got, err := f.aggregate(w, where, tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: max(step, time.Minute)}})

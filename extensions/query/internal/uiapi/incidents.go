@@ -12,26 +12,26 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// maxIncidents is the maximum number of incidents that are listed: the worst ones.
+// maxIncidents is the maximum number of listed incidents: the worst ones.
 const maxIncidents = 8
 
 // incidentsAnswer is the data of GET /api/ui/v1/incidents.
 type incidentsAnswer struct {
-	Incidents []systemIncident `json:"incidents"` // those that go on first, the worst of them first, then the latest
+	Incidents []systemIncident `json:"incidents"` // ongoing ones first, the worst of them first, then the latest
 	Omitted   int              `json:"omitted"`   // further ones
 }
 
 // systemIncident is the incident of a service with the incidents of the services that depend on it.
 type systemIncident struct {
 	Source  affectedService   `json:"source"`
-	Reached []affectedService `json:"reached"` // those that call the source first; then slow ones with the same callers
+	Reached []affectedService `json:"reached"` // callers of the source first, then slow services with the same callers
 	// Version is the version of the source that appeared with the incident, or null.
 	Version *incidentVersion `json:"version"`
-	Roots   *rootRequests    `json:"roots"` // null if they are not known
+	Roots   *rootRequests    `json:"roots"` // null if unknown
 	// Errors are the most frequent errors in the traces of failed requests, the innermost first.
 	Errors   []incidentError `json:"errors"`
 	Examined int             `json:"examined"` // traces in which errors were counted
-	// TraceID and SpanID are those of the newest bad request of the source, or "".
+	// TraceID and SpanID identify the newest bad request of the source, or are "".
 	TraceID string `json:"traceID"`
 	SpanID  string `json:"spanID"`
 }
@@ -45,7 +45,7 @@ type affectedService struct {
 }
 
 // incidents parses GET /api/ui/v1/incidents, which returns the incidents in a time range, each with
-// all services that it reached. `service` limits them to those of some services.
+// all affected services. `service` restricts them to incidents of some services.
 func (a *API) incidents(ctx context.Context, v url.Values) (route.Query, error) {
 	if _, ok := core.StoreAs[tracestore.Metrics](ctx, a.backend); !ok {
 		return nil, fmt.Errorf("%w count the calls of services", route.ErrUnsupported)
@@ -84,14 +84,14 @@ func (a *API) incidents(ctx context.Context, v url.Values) (route.Query, error) 
 	}, nil
 }
 
-// incidentReader reads what is known of incidents.
+// incidentReader reads the details of incidents.
 type incidentReader struct {
 	slot    *core.Slot
 	periods *spanmetrics.Periods
 	reasons tracestore.Reasons // why data is missing
 }
 
-// describe returns an incident with everything that is said about it.
+// describe returns an incident with all its details.
 func (r *incidentReader) describe(c *chain) (*systemIncident, error) {
 	out := &systemIncident{Source: affectedOf(c.source), Reached: []affectedService{}, Errors: []incidentError{}}
 	for _, s := range c.reached {
@@ -113,7 +113,7 @@ func (r *incidentReader) describe(c *chain) (*systemIncident, error) {
 	return out, err
 }
 
-// window returns the time of an incident. If its start is not known, it is that of the range.
+// window returns the time of an incident. If its start is unknown, the start of the range is used.
 func (r *incidentReader) window(i *spanmetrics.Incident) core.Window {
 	w := core.Window{From: i.Start, To: i.End}
 	if w.From.IsZero() {

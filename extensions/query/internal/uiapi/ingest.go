@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// ingestAnswer is the data of GET /api/ui/v1/ingest: what this process has received since it
-// started, and what the store holds.
+// ingestAnswer is the data of GET /api/ui/v1/ingest: the spans that this process has received since
+// it started, and the content of the store.
 type ingestAnswer struct {
 	Receives        bool             `json:"receives"` // this process has receivers
 	Now             route.Nanos      `json:"now"`
@@ -47,11 +47,11 @@ type refusalAnswer struct {
 	At     route.Nanos `json:"at"`
 }
 
-// hiddenFromTenants is why an answer is incomplete where requests must name their tenant.
+// hiddenFromTenants is why a response is incomplete if requests must name their tenant.
 const hiddenFromTenants = "what the process received and stores for all tenants together is not shown to tenants"
 
-// ingest parses GET /api/ui/v1/ingest. If requests must name their tenant, the answer has only the
-// receivers and limits. An error of the store does not hide what was received.
+// ingest parses GET /api/ui/v1/ingest. If requests must name their tenant, the response has only
+// the receivers and limits. An error of the store does not hide the received spans.
 func (a *API) ingest(context.Context, url.Values) (route.Query, error) {
 	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		out := &ingestAnswer{Now: route.NanosOf(a.backend.Now()), Oldest: "", OldestStart: "", NewestStart: "",
@@ -81,7 +81,7 @@ func (a *API) ingest(context.Context, url.Values) (route.Query, error) {
 	}, nil
 }
 
-// addIntake adds what the process received; hide leaves out all that depends on data.
+// addIntake adds the received spans; hide leaves out everything that depends on data.
 func (out *ingestAnswer) addIntake(in *status.Intake, hide bool) {
 	out.Receives, out.Since = len(in.Receivers) > 0, route.NanosOf(in.Since)
 	for i := range in.Receivers {
@@ -103,7 +103,7 @@ func (out *ingestAnswer) addIntake(in *status.Intake, hide bool) {
 	}
 }
 
-// addUsage adds what the store holds; hide leaves out all that depends on data.
+// addUsage adds the content of the store; hide leaves out everything that depends on data.
 func (out *ingestAnswer) addUsage(u *tracestore.Usage, hide bool) {
 	out.MaxBytes, out.Retention = u.MaxBytes, int64(u.Retention/time.Nanosecond)
 	if hide {

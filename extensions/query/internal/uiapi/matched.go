@@ -17,13 +17,13 @@ const (
 	maxFieldValues   = 3  // for each trace and field
 	maxSelectedField = 32 // fields of `select`
 	// maxMatchedSpans is the maximum number of spans that are read for one search to find the
-	// matching ones. Reading takes about 1 us per span, so that it delays the list by at most about
-	// as much as the step of a search. Traces beyond that are listed without their matching spans.
+	// matching ones. Reading takes about 1 us per span, so it delays the list by at most about one
+	// step of the search. Further traces are listed without their matching spans.
 	maxMatchedSpans = 200_000
 )
 
-// matchReader finds the matching spans of the traces that a search returns. The store only returns
-// summaries of them, so that the traces are read again.
+// matchReader finds the matching spans of the traces that a search returns. The store returns only
+// summaries, so the traces are reread.
 type matchReader struct {
 	set      storequery.SpanSet
 	from, to uint64
@@ -48,7 +48,7 @@ func newMatchReader(q traceql.Query, w core.Window) *matchReader {
 type match struct {
 	spans  route.Matched
 	names  []string
-	fields [][]fieldValue // by name; the values of the first spans that have the field
+	fields [][]fieldValue // by name; the values of the first spans with the field
 }
 
 type fieldValue struct {
@@ -60,8 +60,8 @@ func (a fieldValue) compare(b fieldValue) int {
 	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text))
 }
 
-// find returns the matching spans of a trace, or nil if there are too many spans to read, if other
-// queries use up the memory for it, or if parts of the trace are damaged.
+// find returns the matching spans of a trace, or nil if there are too many spans to read, if the
+// memory for queries is exhausted, or if parts of the trace are damaged.
 func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, error) {
 	if m.read+s.Spans > maxMatchedSpans || s.Spans > slot.Limits().TraceSize {
 		return nil, nil

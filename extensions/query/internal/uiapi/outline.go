@@ -13,8 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// outline answers GET /api/ui/v1/outline/{id}: what the UI needs to draw a trace, in a compact
-// form.
+// outline serves GET /api/ui/v1/outline/{id}: the data to draw a trace, in a compact form.
 func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	ref, _, slot := httpapi.AdmitTrace(a.backend, core.OpGetTrace, w, r)
 	if slot == nil {
@@ -60,7 +59,7 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readOutline reads a trace from the store, or from the archive if the store has none.
+// readOutline reads a trace from the store or, if it has none, from the archive.
 func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) (err error) {
 	if err := slot.ExpectTrace(ref, outlineCost); err != nil {
 		return err
@@ -74,7 +73,7 @@ func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) (err erro
 	return err
 }
 
-// footer returns the end of the answer, with an error if spans are missing.
+// footer returns the end of the response, with an error if spans are missing.
 func (o *outline) footer() (f httpapi.Footer) {
 	f.AddError(core.IncompleteMessage(o.incomplete))
 	if o.cut {
@@ -152,7 +151,7 @@ func (o *outline) appendColumn(dst []byte, order []int32, value func([]byte, *ou
 	return dst, nil
 }
 
-// appendParent appends the index of the parent in the answer, or -1.
+// appendParent appends the index of the parent in the response, or -1.
 func (o *outline) appendParent(dst []byte, s *outlineSpan) []byte {
 	index := int32(-1)
 	if s.parentIndex >= 0 {

@@ -29,8 +29,8 @@ const (
 	ofResource = "resource."
 )
 
-// traceKeys answers GET /api/ui/v1/outline/{id}/keys: the attributes of the spans of a trace and
-// of their resources.
+// traceKeys serves GET /api/ui/v1/outline/{id}/keys: the attributes of a trace's spans and of their
+// resources.
 func (a *API) traceKeys(w http.ResponseWriter, r *http.Request) {
 	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, tracestore.Reasons, error) {
 		k := keyCounter{memory: slot, counts: make(map[string]*keyCount)}
@@ -42,7 +42,7 @@ func (a *API) traceKeys(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// traceValues answers GET /api/ui/v1/outline/{id}/values: the value of one attribute on each span
+// traceValues serves GET /api/ui/v1/outline/{id}/values: the value of one attribute on each span
 // that has it.
 func (a *API) traceValues(w http.ResponseWriter, r *http.Request) {
 	v, err := httpapi.Query(r)
@@ -84,7 +84,7 @@ type account interface {
 // keyCounter counts the spans that have each key.
 type keyCounter struct {
 	memory   account
-	resource []otlpdata.KeyValue // attributes of the current one
+	resource []otlpdata.KeyValue // attributes of the current resource
 	spans    int
 	counts   map[string]*keyCount
 }
@@ -109,7 +109,7 @@ func (k *keyCounter) Span(s *otlpdata.Span) error {
 	return cmp.Or(k.addKeys(ofResource, k.resource), k.addKeys(ofSpan, s.Attributes))
 }
 
-// addKeys counts the keys of a list, each once.
+// addKeys counts each key of a list once.
 func (k *keyCounter) addKeys(prefix string, kvs []otlpdata.KeyValue) error {
 	for i := range kvs {
 		if kvs[i].Key == adjust.WarningsKey {
@@ -157,7 +157,7 @@ func (k *keyCounter) appendJSON(dst []byte, spill spill) (_ []byte, err error) {
 type attributeColumn struct {
 	memory   account
 	key      string
-	resource bool // the attribute is one of the resource
+	resource bool // whether it is a resource attribute
 
 	current string // value of the current resource
 	present bool

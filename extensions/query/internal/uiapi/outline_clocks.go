@@ -7,11 +7,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// maxOutlineWarnings is the maximum number of warnings in an outline. The spans have all of theirs.
+// maxOutlineWarnings is the maximum number of warnings in an outline. Details of spans have all
+// warnings.
 const maxOutlineWarnings = 1000
 
-// alignClocks finds the clock corrections and the warnings of single spans. A trace of which only a
-// part is known is not corrected, as in other APIs.
+// alignClocks finds the clock corrections and the warnings of single spans. As in other APIs, a
+// partially known trace is not corrected.
 func (o *outline) alignClocks() {
 	for i := range o.spans {
 		if s := &o.spans[i]; s.start == 0 || s.reversed {
@@ -47,7 +48,7 @@ func (o *outline) warn(at int32, texts ...string) {
 }
 
 // isSkewed reports whether the clocks of a span and its parent differ. Most traces need no other
-// look at their clocks.
+// clock checks.
 func (o *outline) isSkewed() bool {
 	for i := range o.spans {
 		s := &o.spans[i]

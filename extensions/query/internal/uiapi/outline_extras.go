@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// outlineExtras holds what only some spans of an outline have.
+// outlineExtras holds fields that only some spans of an outline have.
 type outlineExtras struct {
 	peer     int32 // index in outline.peerNames until resolvePeers, then in outline.services; -1 for none
 	links    int32
@@ -63,8 +63,8 @@ func (o *outline) peerName(s *outlineSpan) string {
 	return ""
 }
 
-// resolvePeers adds the peers of the spans that are calls to a peer to the services, and removes
-// those of all others. The spans are those of the outline, whose parents are known.
+// resolvePeers keeps the peers of spans that are calls to a peer, adds them to the services, and
+// removes the peers of all other spans. Parents must be resolved.
 func (o *outline) resolvePeers(spans []storequery.CallSpan, sharedIDs bool) {
 	if len(o.peerNames.words) == 0 {
 		return
@@ -95,7 +95,7 @@ func (o *outline) resolvePeers(spans []storequery.CallSpan, sharedIDs bool) {
 	}
 }
 
-// sparse is a column for some of the spans: their indexes in the answer and their values.
+// sparse is a column for some of the spans: their indexes in the response and their values.
 type sparse struct {
 	name  string
 	value string // name of the list of values
@@ -158,7 +158,7 @@ func (o *outline) appendExtras(dst []byte, order []int32, spill spill) (_ []byte
 	return appendSparse(dst, &peers, spill)
 }
 
-// placedEvent is an event with the index of its span in the answer, and its time relative to the
+// placedEvent is an event with the index of its span in the response, and its time relative to the
 // start of the span.
 type placedEvent struct {
 	span, name int32
@@ -202,8 +202,8 @@ func (o *outline) appendEvents(dst []byte, order []int32, spill spill) (_ []byte
 	return append(dst, `"}`...), nil
 }
 
-// placeEvents appends the events of a span by time. Those without a time are at the start of the
-// span.
+// placeEvents appends the events of a span by time. Events without a time are placed at the start
+// of the span.
 func (o *outline) placeEvents(list []placedEvent, s *outlineSpan, events []outlineEvent) []placedEvent {
 	first := len(list)
 	for i := range events {

@@ -18,8 +18,7 @@ import (
 // maxFindText is the maximum length in bytes of a text to find in a trace.
 const maxFindText = 1 << 10
 
-// find answers GET /api/ui/v1/outline/{id}/find: the ids of the spans that match a text or a
-// search.
+// find serves GET /api/ui/v1/outline/{id}/find: the ids of the spans that match a text or a search.
 func (a *API) find(w http.ResponseWriter, r *http.Request) {
 	v, err := httpapi.Query(r)
 	var f findParams
@@ -68,7 +67,7 @@ func parseFind(v url.Values) (f findParams, err error) {
 	return f, err
 }
 
-// run returns the spans that match. Searches for structures and for fields of the trace need the
+// run returns the matching spans. Searches for structures and for fields of the trace need the
 // whole trace.
 func (f *findParams) run(slot *core.Slot, ref tracestore.TraceRef) (found tracestore.FoundSpans, incomplete tracestore.Reasons, err error) {
 	if f.set == nil {

@@ -21,7 +21,7 @@ import (
 // maxSpanIDs is the maximum number of spans in one request for details.
 const maxSpanIDs = 100
 
-// spans answers GET /api/ui/v1/outline/{id}/spans: some spans of a trace in full.
+// spans serves GET /api/ui/v1/outline/{id}/spans: some spans of a trace in full.
 func (a *API) spans(w http.ResponseWriter, r *http.Request) {
 	v, err := httpapi.Query(r)
 	var ids []otlpdata.SpanID
@@ -41,7 +41,7 @@ func (a *API) spans(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// answerPart answers a request about spans of the trace in its path. write writes the data; it
+// answerPart serves a request about spans of the trace in its path. write writes the data; it
 // returns the number of results and why they are incomplete.
 func (a *API) answerPart(w http.ResponseWriter, r *http.Request,
 	write func(*core.Slot, tracestore.TraceRef, *httpapi.Stream) (n int, incomplete tracestore.Reasons, err error)) {
@@ -90,7 +90,7 @@ func spanIDsParam(v url.Values, name string) ([]otlpdata.SpanID, error) {
 // detailCost is the approximate memory of spanDetail in bytes for each encoded byte of a span.
 const detailCost = 4
 
-// details collects the requested spans and those that link to them, from a walk over a part of
+// details collects the requested spans and the spans that link to them, from a walk over a part of
 // their trace.
 type details struct {
 	trace    otlpdata.TraceID
@@ -141,7 +141,7 @@ func readDetails(slot *core.Slot, ref tracestore.TraceRef, ids []otlpdata.SpanID
 	return d, incomplete, nil
 }
 
-// linksTo returns the spans that link to a span, each once.
+// linksTo returns the distinct spans that link to a span.
 func (d *details) linksTo(id otlpdata.SpanID) []linkSource {
 	out := []linkSource{}
 	for _, l := range d.links {

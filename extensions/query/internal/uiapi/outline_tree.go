@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Flags of a span in an outline. Times are not adjusted: a page that corrects clock skew uses
+// Flags of a span in an outline. Times are not adjusted; a page that corrects clock skew uses
 // flagEarly.
 const (
 	flagError  = 1 << iota // the status is error
@@ -34,18 +34,18 @@ type outline struct {
 
 	extras    []outlineExtras
 	events    []outlineEvent
-	peerNames dictionary // of all spans that name a peer; the answer has those of calls only
+	peerNames dictionary // of all spans that name a peer; the response has only the ones of calls
 
 	incomplete tracestore.Reasons // about spans that cannot be read
 
 	// Set by arrange.
 
-	arranged   []int32 // indexes of spans in the order of the answer
+	arranged   []int32 // indexes of spans in the order of the response
 	begin, end uint64
 	lastEnd    uint64 // the last end of a span that is not in the future
 	failed     int
 	growing    bool
-	stored     time.Time          // when the last span was stored, zero if that is not known
+	stored     time.Time          // when the last span was stored, zero if unknown
 	sharedIDs  bool               // some spans have the same id
 	shifts     []int64            // by span: clock correction; nil: none
 	warnings   map[int32][]string // by span
@@ -57,7 +57,7 @@ type outlineSpan struct {
 	id, parent      otlpdata.SpanID
 	name, service   int32
 	parentIndex     int32 // -1 if there is none
-	first, next     int32 // first child that is not in order yet, and next sibling; -1 if there is none
+	first, next     int32 // first child that is not placed yet, and next sibling; -1 if there is none
 	answerIndex     int32 // index in the answer
 	extras          int32 // 1 + index in outline.extras, 0 for none
 	host            uint32
@@ -120,7 +120,7 @@ func (o *outline) addSpan(s *tracestore.SummarySpan) {
 	o.spans = append(o.spans, n)
 }
 
-// arrange brings the spans in order and finds out what concerns the whole trace. now is the current
+// arrange orders the spans and determines the properties of the whole trace. now is the current
 // time.
 func (o *outline) arrange(now time.Time) {
 	o.arranged = o.order()
@@ -169,7 +169,7 @@ func (o *outline) order() []int32 {
 	for _, at := range top {
 		order = o.appendTree(at, order)
 	}
-	for at := range o.spans { // the rest are in a cycle of parents, or descend from one
+	for at := range o.spans { // the rest are in, or descend from, a cycle of parents
 		if o.spans[at].answerIndex < 0 {
 			first := o.breakCycle(int32(at))
 			o.spans[first].parentIndex = -1
@@ -183,7 +183,7 @@ func (o *outline) order() []int32 {
 }
 
 // breakCycle returns the first span of the cycle of parents that is reached from a span. None of
-// its ancestors may be in order yet.
+// its ancestors may be placed yet.
 func (o *outline) breakCycle(at int32) int32 {
 	const visited = -2
 	for ; o.spans[at].answerIndex != visited; at = o.spans[at].parentIndex {
@@ -223,7 +223,7 @@ func (o *outline) resolveParents() (top []int32) {
 	return top
 }
 
-// appendTree appends a span and its descendants that are not in order yet. It does not recurse,
+// appendTree appends a span and its descendants that are not placed yet. It does not recurse,
 // because traces can be deep.
 func (o *outline) appendTree(top int32, order []int32) []int32 {
 	for at := top; ; {

@@ -14,18 +14,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// growingFor is how long after the last span ended or was stored a trace is expected to grow.
+// A trace is expected to grow until growingFor after its last span ended or was stored.
 const growingFor = 30 * time.Second
 
-// outlineVersion identifies the content of an outline. The zero value is that of an outline whose
-// store does not know versions.
+// outlineVersion identifies the content of an outline. It is zero if the store does not know
+// versions.
 type outlineVersion struct {
 	number uint64
-	stored time.Time // when the last span was stored, zero if that is not known
+	stored time.Time // when the last span was stored, zero if unknown
 }
 
-// versionOf asks the store for the version of a trace. It depends on the limits, too, because the
-// outline does.
+// versionOf queries the store for the version of a trace. The result also depends on the limits,
+// because the outline does.
 func versionOf(slot *core.Slot, id otlpdata.TraceID) outlineVersion {
 	v, err := slot.Store().TraceVersion(slot.Context(), slot.Tenant(), id)
 	if err != nil || v.Number == 0 { // reading the trace reports the error
@@ -52,10 +52,10 @@ func (h hasher) addNumbers(numbers ...uint64) {
 	}
 }
 
-// isKnownTo reports whether a request names this version, as the content that the client has, and
-// whether the client knows how long the trace is expected to grow. Tags are numbers of versions in
-// hex, a hyphen, and the time until which the trace is expected to grow in milliseconds since the
-// Unix epoch, or 0.
+// isKnownTo reports whether the client that sends a request has this version, and whether it knows
+// how long the trace is expected to grow. A tag consists of the version number in hex, a hyphen,
+// and the time until which the trace is expected to grow, in milliseconds since the Unix epoch or
+// 0.
 func (v outlineVersion) isKnownTo(r *http.Request, now time.Time) bool {
 	if v.number == 0 {
 		return false
@@ -71,7 +71,8 @@ func (v outlineVersion) isKnownTo(r *http.Request, now time.Time) bool {
 	return false
 }
 
-// tag returns the ETag of the outline. It is weak because answers are compressed for some clients.
+// tag returns the ETag of the outline. It is weak because responses are compressed for some
+// clients.
 func (o *outline) tag(v outlineVersion) string {
 	until := int64(0)
 	if o.growing {
@@ -89,7 +90,7 @@ func (o *outline) growsUntil() time.Time {
 	return last.Add(growingFor)
 }
 
-// hash returns a hash of the outline, as its version if the store does not know versions.
+// hash returns a hash of the outline, which is its version if the store does not know versions.
 func (o *outline) hash() uint64 {
 	h := newHasher(uint64(o.maxSpans), uint64(o.maxSkew))
 	for i := range o.spans {

@@ -22,8 +22,8 @@ const (
 	completionSpans = 50_000 // examined individually; common values occur in any sample of this size
 )
 
-// restriction limits completions to what occurs on the spans that a search may select. A nil
-// restriction does not.
+// restriction restricts completions to names and values on spans that a search may select. A nil
+// restriction allows all.
 type restriction struct {
 	agg        core.Aggregation
 	incomplete tracestore.Reasons // what the store could not read
@@ -47,9 +47,9 @@ func (a *API) restriction(ctx context.Context, v url.Values) (*restriction, erro
 	return r, nil
 }
 
-// keys returns the wanted attributes of a scope, the most frequent first. ok is false if the store
-// should list all attributes instead: if there was not enough time, or if no attribute was found
-// although the spans were not all examined.
+// keys returns the requested attributes of a scope, the most frequent first. ok is false if the
+// store should list all attributes instead, because time ran out or because no attribute was found
+// in an incomplete sample.
 func (r *restriction) keys(slot *core.Slot, scope attributeScope, want wanted, limit int) (found namesAnswer, ok bool, err error) {
 	switch {
 	case r == nil:
@@ -75,8 +75,8 @@ func (r *restriction) keys(slot *core.Slot, scope attributeScope, want wanted, l
 	return restricted(names, limit, exact)
 }
 
-// values is like keys, for the values of a field, which for names of spans are those of a service
-// unless service is "".
+// values is like keys, for the values of a field. Names of spans are restricted to a service unless
+// service is "".
 func (r *restriction) values(
 	slot *core.Slot, f tracestore.Field, service string, want wanted, limit int,
 ) (found namesAnswer, ok bool, err error) {
@@ -113,8 +113,8 @@ func restricted(names []string, limit int, exact bool) (namesAnswer, bool, error
 	return out, exact || len(names) > 0, nil
 }
 
-// count counts facets. The result is nil if there was not enough time. exact reports whether all
-// spans were examined.
+// count counts facets. The result is nil if time ran out. exact reports whether all spans were
+// examined.
 func (r *restriction) count(slot *core.Slot, q tracestore.FacetQuery) (f *tracestore.Facets, exact bool, err error) {
 	r.agg.Spec.Facets = q
 	found, err := slot.Aggregate(&r.agg)

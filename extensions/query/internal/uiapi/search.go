@@ -18,8 +18,8 @@ import (
 
 const (
 	defaultLimit = 20 // traces
-	// progressInterval is the minimum time between two lines of progress, and the time that a step
-	// of a search should take at most.
+	// progressInterval is the minimum time between two lines of progress, and the intended maximum
+	// duration of a step of a search.
 	progressInterval = 200 * time.Millisecond
 	// firstStep is the maximum number of spans that the store examines before the first line of
 	// progress.
@@ -93,8 +93,7 @@ func formatCursor(c tracestore.Cursor) string {
 	return strconv.FormatUint(c.Start, 10) + "." + hex.EncodeToString(c.ID[:])
 }
 
-// search answers GET /api/ui/v1/search with one JSON object per line, of which the last is the
-// outcome.
+// search serves GET /api/ui/v1/search with one JSON object per line. The last one is the outcome.
 func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	params, err := a.parseSearch(r)
 	if err != nil {
@@ -125,7 +124,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// searchRun is a running search. It asks the store in steps, and sends lines about its progress
+// searchRun is a running search. It queries the store in steps, and sends lines about its progress
 // between them.
 type searchRun struct {
 	backend *core.Backend
@@ -162,8 +161,8 @@ func (s *searchRun) run() error {
 			o.Reasons = tracestore.BudgetSpent(s.scanned)
 			return nil
 		}
-		// Unless the search evaluates whole traces, each step that ends within a trace examines
-		// spans of it again, so steps grow until they are longer.
+		// Unless the search evaluates whole traces, a step that starts within a trace reexamines
+		// some of its spans, so steps grow until they are longer.
 		if s.backend.Now().Sub(began) < progressInterval/2 || o.Scanned > 2*step {
 			step = min(2*step, maxScanned)
 		}
@@ -173,7 +172,7 @@ func (s *searchRun) run() error {
 	}
 }
 
-// step sends the traces that are found by examining at most the given number of spans.
+// step sends the traces that it finds by examining at most the given number of spans.
 func (s *searchRun) step(spans int) error {
 	budget := s.slot.Budget()
 	budget.Spans = spans
@@ -245,6 +244,6 @@ func (s *searchRun) end(err error) error {
 		Reason   string `json:"reason"`
 		Traces   int    `json:"traces"`
 		Scanned  int    `json:"scanned"`
-		Next     string `json:"next"` // cursor of the next page; "" if there is nothing more
+		Next     string `json:"next"` // cursor of the next page; "" if there is none
 	}{reasons.Complete(), reasons.Text(), s.found, s.scanned, formatCursor(s.after)})
 }

@@ -21,8 +21,8 @@ const (
 )
 
 // servicesAnswer is the data of GET /api/ui/v1/services. Start, End and UsualStart are whole
-// minutes, except End if it is the time of the answer. What was read begins at UsualStart; the
-// usual is of the day before End.
+// minutes, except End if it is the current time. The read data begins at UsualStart; usual values
+// are from the day before End.
 type servicesAnswer struct {
 	Start      route.Nanos     `json:"start"`
 	End        route.Nanos     `json:"end"` // exclusive
@@ -49,8 +49,8 @@ type serviceSeries struct {
 	// Usual is null if too little is known.
 	Usual    *usualAnswer    `json:"usual"`
 	Incident *incidentAnswer `json:"incident"`
-	// Since is the calls since the start of the incident, or for sums of the first of several. It
-	// is null if none goes on.
+	// Since holds the calls since the start of the ongoing incident, or of the first one for sums.
+	// It is null if there is none.
 	Since *sinceAnswer `json:"since"`
 }
 
@@ -59,14 +59,14 @@ type sinceAnswer struct {
 	redAnswer
 }
 
-// usualAnswer is the calls of quiet time. Quiet is its length in nanoseconds.
+// usualAnswer describes the calls in quiet time. Quiet is its length in nanoseconds.
 type usualAnswer struct {
 	redAnswer
 	Quiet int64 `json:"quiet"`
 }
 
-// incidentAnswer is the latest time in the range in which a service is worse than usual. Start is
-// null if it is not known, End if the incident goes on.
+// incidentAnswer is the latest period in the range in which a service is worse than usual. Start is
+// null if it is unknown, End if the incident is ongoing.
 type incidentAnswer struct {
 	Kind  spanmetrics.IncidentKind `json:"kind"`
 	Start *route.Nanos             `json:"start"`
@@ -76,7 +76,7 @@ type incidentAnswer struct {
 	redAnswer
 }
 
-// redAnswer is the number, errors and durations of calls. Durations are null without calls.
+// redAnswer holds the number, errors and durations of calls. Durations are null without calls.
 type redAnswer struct {
 	Calls  uint64 `json:"calls"`
 	Errors uint64 `json:"errors"`
@@ -85,7 +85,7 @@ type redAnswer struct {
 	P99    *int64 `json:"p99"`
 }
 
-// nanosOrNull is durations in nanoseconds, rounded in JSON. NaN is null.
+// nanosOrNull holds durations in nanoseconds, which are rounded in JSON. NaN is null.
 type nanosOrNull []float64
 
 // MarshalJSON implements json.Marshaler.

@@ -97,7 +97,7 @@ func (d *details) detail(s *otlpdata.Span) spanDetail {
 	return out
 }
 
-// ownWarnings says what is wrong with a span alone.
+// ownWarnings returns warnings about a span on its own.
 func ownWarnings(start uint64, reversed bool) []string {
 	out := []string{}
 	if start == 0 {

@@ -28,7 +28,7 @@ func (a *API) Routes() []httpapi.Route {
 	}
 }
 
-// apiError is the member `error` of an error answer.
+// apiError is the member `error` of an error response.
 type apiError struct {
 	HTTPCode int    `json:"httpCode"`
 	Message  string `json:"message"`
@@ -44,7 +44,7 @@ func writeError(w http.ResponseWriter, status int, msg string) {
 	http.Error(w, string(body), status)
 }
 
-// fail answers a request whose query failed, unless the client disconnected.
+// fail responds to a request whose query failed, unless the client disconnected.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -82,7 +82,7 @@ func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 }
 
 // withKinds gives operations without a kind the kind internal, as OpenTelemetry does, and removes
-// the duplicates that this makes. For each name, the operation without a kind must be the first.
+// the resulting duplicates. For each name, the operation without a kind must come first.
 func withKinds(ops []tracestore.Operation) (out []tracestore.Operation) {
 	const internal = "internal"
 	without := "" // the last name that had an operation without a kind
@@ -98,8 +98,8 @@ func withKinds(ops []tracestore.Operation) (out []tracestore.Operation) {
 	return out
 }
 
-// writeList answers with an object that has a list of n elements, and says why it is incomplete
-// unless that is "".
+// writeList responds with an object that has a list of n elements, and says why it is incomplete if
+// the reason is not "".
 func (a *API) writeList(
 	w http.ResponseWriter, r *http.Request, name, incomplete string, n int, element func(dst []byte, i int) []byte,
 ) {

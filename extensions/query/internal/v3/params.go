@@ -20,7 +20,7 @@ var (
 	errTimesOrder = errors.New("query.startTimeMin must be before query.startTimeMax")
 )
 
-// param returns a parameter. Its older name is accepted as well: start_time_min for startTimeMin.
+// param returns a parameter. It also accepts the old name: start_time_min for startTimeMin.
 func param(v url.Values, name string) string {
 	if p := v.Get(name); p != "" {
 		return p

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// summaries answers GET /api/v3/trace-summaries. The answer is held in memory as a whole: summaries
-// are small, and max_limit bounds their number.
+// summaries serves GET /api/v3/trace-summaries. The whole response is held in memory, because
+// summaries are small and max_limit bounds their number.
 func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 	search, err := parseSearch(r)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 	a.backend.LogUndelivered(s.Flush())
 }
 
-// appendSummary leaves out empty members, as the JSON form of protobuf does.
+// appendSummary omits empty members, as the JSON form of protobuf does.
 func appendSummary(dst []byte, s *tracestore.Summary) []byte {
 	dst = append(dst, `{"traceId":"`...)
 	dst = append(hex.AppendEncode(dst, s.ID[:]), '"')

@@ -61,7 +61,7 @@ func (t *traceWriter) addPieces(opt adjust.Options, pieces ...*otlpdata.Batch) e
 	return err
 }
 
-// writeTraces answers with the traces that fill adds. fill returns why traces may be missing, or
+// writeTraces responds with the traces that fill adds. fill returns why traces may be missing, or
 // "".
 func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operation, fill func(*core.Slot, *traceWriter) (string, error)) {
 	slot, err := a.backend.Admit(r.Context(), op)

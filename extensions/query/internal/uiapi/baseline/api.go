@@ -1,6 +1,5 @@
-// Package baseline serves what is usual for the operations of a trace: the durations of each
-// operation (GET /api/ui/v1/baseline/{id}), and a trace that is typical among those with the same
-// root (GET /api/ui/v1/typical/{id}).
+// Package baseline serves data to compare a trace with: the usual durations of each operation (GET
+// /api/ui/v1/baseline/{id}), and a typical trace with the same root (GET /api/ui/v1/typical/{id}).
 package baseline
 
 import (
@@ -19,9 +18,9 @@ import (
 // API is the handlers.
 type API struct{ backend *core.Backend }
 
-// New returns the API over a backend. What is usual is found in the quiet time in Limits.Baseline
-// before the start of a trace. What has too little of that, or no calls in it, is found in all of
-// that time, and until an hour after the end of the trace.
+// New returns the API over a backend. Usual values come from the quiet time within Limits.Baseline
+// before the start of a trace. Operations with too little quiet time, or without calls in it, are
+// looked up in the whole time, until an hour after the end of the trace.
 func New(b *core.Backend) *API { return &API{b} }
 
 // Routes returns the routes of the API.
@@ -32,8 +31,8 @@ func (a *API) Routes() []httpapi.Route {
 	}
 }
 
-// query asks the store about a trace. It returns the data of the answer and why the answer is
-// incomplete.
+// query queries the store about a trace. It returns the data of the response, and why the response
+// is incomplete.
 type query func(slot *core.Slot, t *trace) (data any, incomplete tracestore.Reasons, err error)
 
 // handler answers requests about one trace.
@@ -73,8 +72,9 @@ func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
 	}
 }
 
-// quietTimes returns the quiet times before a trace, in order, in whole minutes, with both ends.
-// They do not hold the incident of the trace. There are none if they are too short.
+// quietTimes returns the quiet times before a trace, in order, in whole minutes, both ends
+// inclusive. They exclude an incident that the trace is part of. If they are too short, it returns
+// none.
 func (a *API) quietTimes(slot *core.Slot, t *trace) ([]core.Window, error) {
 	if t.End == 0 {
 		return nil, nil
@@ -90,9 +90,9 @@ func (a *API) quietTimes(slot *core.Slot, t *trace) ([]core.Window, error) {
 	return times, err
 }
 
-// window returns the time around a trace, in whole minutes, both ends included.
+// window returns the time around a trace in whole minutes, both ends inclusive.
 func (a *API) window(t *trace) core.Window {
-	const after = time.Hour // so that the first traces of an operation can be compared, too
+	const after = time.Hour // so that even the first traces of an operation can be compared
 	now := a.backend.Now()
 	begin, end := timeOf(t.Start), timeOf(t.End).Add(after)
 	if end.After(now) || t.End == 0 {

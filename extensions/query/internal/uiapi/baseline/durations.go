@@ -9,12 +9,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// maxOperations is the maximum number of operations of a trace whose durations are counted: those
-// with the most spans.
+// maxOperations is the maximum number of operations of a trace whose durations are counted.
+// Operations with the most spans come first.
 const maxOperations = 2000
 
 // durationsAnswer is the data of GET /api/ui/v1/baseline/{id}: the durations of the operations of a
-// trace. Operations without calls are left out.
+// trace. Operations without calls are omitted.
 type durationsAnswer struct {
 	Start      route.Nanos      `json:"start"`
 	End        route.Nanos      `json:"end"` // exclusive
@@ -30,13 +30,13 @@ type operationColumns struct {
 	P50     []int64  `json:"p50"`
 	P95     []int64  `json:"p95"`
 	P99     []int64  `json:"p99"`
-	// Bucket is the first bucket with calls, and Counts are the calls of it and of the buckets
-	// after it. Bucket b begins at 2^(b/8) ns.
+	// Bucket is the first bucket with calls, and Counts are the calls in this bucket and the
+	// following ones. Bucket b begins at 2^(b/8) ns.
 	Bucket []int      `json:"bucket"`
 	Counts [][]uint64 `json:"counts"`
 }
 
-// durations answers GET /api/ui/v1/baseline/{id}.
+// durations serves GET /api/ui/v1/baseline/{id}.
 func (a *API) durations(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
 	store, ok := core.SlotAs[tracestore.Metrics](slot)
 	if !ok {
@@ -72,7 +72,8 @@ func (a *API) durations(slot *core.Slot, t *trace) (any, tracestore.Reasons, err
 	return answer, t.incomplete, nil
 }
 
-// count adds the durations of operations in some times. It returns the operations without calls.
+// count adds the durations of operations in the given times. It returns the operations without
+// calls.
 func (a *durationsAnswer) count(
 	slot *core.Slot, store tracestore.Metrics, t *trace, operations []tracestore.OperationKey, times []core.Window,
 ) (without []tracestore.OperationKey, _ error) {
@@ -87,7 +88,7 @@ func (a *durationsAnswer) count(
 	return without, err
 }
 
-// readDurations returns the durations of each operation in some times.
+// readDurations returns the durations of each operation in the given times.
 func readDurations(
 	slot *core.Slot, store tracestore.Metrics, t *trace, operations []tracestore.OperationKey, times []core.Window,
 ) ([]tracestore.Histogram, error) {
@@ -125,7 +126,7 @@ func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histog
 	c.Counts = append(c.Counts, counts)
 }
 
-// heatCounts returns the counts of the buckets of heatmaps from the first one with durations on.
+// heatCounts returns the counts of heatmap buckets, starting at the first bucket with durations.
 func heatCounts(h *tracestore.Histogram) (first int, counts []uint64) {
 	from, all := h.Counts()
 	first = tracestore.HeatBucket(from)

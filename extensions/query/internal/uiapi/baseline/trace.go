@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// trace is what the routes need to know about a trace.
+// trace holds the properties of a trace that the routes need.
 type trace struct {
 	tracestore.Summary
 	calls      map[tracestore.OperationKey]int // number of spans of each operation
@@ -18,14 +18,14 @@ type trace struct {
 }
 
 const (
-	// spanMemory is the approximate number of bytes of a span in the answer of a store.
+	// spanMemory is the approximate number of bytes of a span in the result of a store.
 	spanMemory = 96
 	// operationMemory is the approximate number of bytes of an operation and its histogram.
 	operationMemory = 1 << 10
 )
 
-// readTrace reads a trace from the store, or from the archive if the store has none. A trace that
-// does not exist has no calls. Beyond Limits.TraceSize, arbitrary spans are left out.
+// readTrace reads a trace from the store or, if it has none, from the archive. A trace that does
+// not exist has no calls. Of a trace above Limits.TraceSize, arbitrary spans are left out.
 func readTrace(slot *core.Slot, ref tracestore.TraceRef) (*trace, error) {
 	t := &trace{calls: make(map[tracestore.OperationKey]int)}
 	hold := func(spans, text int) error { return slot.SetHeld(int64(spans)*spanMemory + int64(text)) }
@@ -55,7 +55,8 @@ func (t *trace) add(id otlpdata.TraceID, spans []tracestore.SummarySpan) {
 	}
 }
 
-// operations returns the operations of the trace, those with the most spans first, then by name.
+// operations returns the operations of the trace by number of spans, the most frequent first, then
+// by name.
 func (t *trace) operations() []tracestore.OperationKey {
 	all := make([]tracestore.OperationKey, 0, len(t.calls))
 	for key := range t.calls {

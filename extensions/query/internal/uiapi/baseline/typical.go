@@ -15,29 +15,30 @@ import (
 
 const (
 	typicalParts  = 8   // parts of the times
-	typicalTraces = 480 // traces with the root that are found
+	typicalTraces = 480 // maximum number of traces with the root to find
 	typicalRounds = 4   // searches of a part
-	// maxTypicalRead is the maximum number of traces, and maxTypicalSpans of their spans, that are
-	// read to compare their operations.
+	// maxTypicalRead is the maximum number of traces that are read to compare their operations, and
+	// maxTypicalSpans the maximum number of their spans.
 	maxTypicalRead  = 200
 	maxTypicalSpans = 200_000
 	// keyMemory is the approximate number of bytes of an operation in a set.
 	keyMemory = 192
-	// usualShare is the share of the traces that a set of operations must have to be usual.
+	// usualShare is the minimum share of traces with a set of operations for the set to be usual.
 	usualShare = 0.05
 )
 
-// typicalAnswer is the data of GET /api/ui/v1/typical/{id}: the trace whose duration is the median
-// of the traces with the same root and the same operations, without errors if there are any.
+// typicalAnswer is the data of GET /api/ui/v1/typical/{id}: the trace with the median duration
+// among the traces with the same root and the same operations, preferably without errors.
 type typicalAnswer struct {
 	TraceID  string `json:"traceID"` // "" if there is no other trace with this root
 	Duration uint64 `json:"duration"`
-	// ChosenFrom is the number of traces from which it was chosen: those with the same operations,
-	// or, if Same is false because these operations are unusual, with the most similar usual ones.
+	// ChosenFrom is the number of traces from which it was chosen: traces with the same operations
+	// or, if Same is false because these operations are unusual, with the most similar usual
+	// operations.
 	ChosenFrom int         `json:"chosenFrom"`
 	Same       bool        `json:"same"`
 	Examined   int         `json:"examined"` // traces with the root whose operations were compared
-	Calls      uint64      `json:"calls"`    // of the root operation in the times, 0 if unknown
+	Calls      uint64      `json:"calls"`    // calls of the root operation in the searched times, 0 if unknown
 	Service    string      `json:"service"`  // of the root
 	Name       string      `json:"name"`     // of the root
 	Start      route.Nanos `json:"start"`
@@ -78,9 +79,8 @@ func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error
 	return answer, t.incomplete, err
 }
 
-// findCandidates returns traces with the root of a trace in some times, without the trace itself.
-// They are the newest ones of the parts of these times, about equally many of each part if it has
-// them.
+// findCandidates returns traces with the same root as a trace, except the trace itself. They are
+// the newest ones in each part of the given times, about the same number for each part if possible.
 func findCandidates(slot *core.Slot, t *trace, times []core.Window) (found []candidate, _ error) {
 	var parts []tracestore.Query
 	for _, w := range core.Split(times, typicalParts) {
@@ -104,7 +104,7 @@ func findCandidates(slot *core.Slot, t *trace, times []core.Window) (found []can
 				return nil, err
 			}
 			t.incomplete.Add(o.Reasons...)
-			// A full page is followed by others even if a part of the store cannot be read.
+			// A full page may be followed by others even if a part of the store cannot be read.
 			if o.Next.Set && o.Next != q.After && (o.Complete() || read >= limit) {
 				q.After = o.Next
 				more = append(more, q)
@@ -134,7 +134,7 @@ func rootQuery(slot *core.Slot, t *trace) tracestore.Query {
 		OfTrace: tracestore.And{is(tracestore.RootService, t.RootService), is(tracestore.RootName, t.RootName)}}
 }
 
-// readSets reads the operations of some candidates: evenly spaced ones, ordered by duration.
+// readSets reads the operations of evenly spaced candidates. The result is ordered by duration.
 func readSets(slot *core.Slot, found []candidate) (read []candidate, _ error) {
 	memory, err := tracestore.Reserve(slot.Context(), 0)
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *typicalAnswer) choose(t *trace, read []candidate) {
 	a.ChosenFrom, a.Same = len(chosen), similarity == 1
 }
 
-// groupBySet returns the candidates with equal sets of operations together, in their order.
+// groupBySet groups candidates with equal sets of operations and keeps their order within a group.
 func groupBySet(read []candidate) (groups [][]candidate) {
 	index := make(map[string]int)
 	for _, c := range read {
@@ -212,7 +212,7 @@ func groupBySet(read []candidate) (groups [][]candidate) {
 	return groups
 }
 
-// setName returns a text that only equal sets of operations have.
+// setName returns a text that is unique for a set of operations.
 func setName(set map[tracestore.OperationKey]int) string {
 	keys := slices.SortedFunc(maps.Keys(set), compareKeys)
 	var name []byte
@@ -224,7 +224,7 @@ func setName(set map[tracestore.OperationKey]int) string {
 	return string(name)
 }
 
-// similar returns the share of the operations of two sets that both have, from 0 to 1.
+// similar returns the share of operations that two sets have in common, from 0 to 1.
 func similar(a, b map[tracestore.OperationKey]int) float64 {
 	both := 0
 	for k := range a {
@@ -235,7 +235,7 @@ func similar(a, b map[tracestore.OperationKey]int) float64 {
 	return float64(both) / float64(max(1, len(a)+len(b)-both))
 }
 
-// rootCalls returns the number of calls of the root operation of a trace in some times, or 0 if the
+// rootCalls returns the number of calls of a trace's root operation in the given times, or 0 if the
 // store does not know it.
 func rootCalls(slot *core.Slot, t *trace, times []core.Window) (calls uint64, _ error) {
 	store, ok := core.SlotAs[tracestore.Metrics](slot)

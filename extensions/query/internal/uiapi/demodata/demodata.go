@@ -1,5 +1,5 @@
-// Package demodata serves POST /api/ui/v1/demo, with which the first page of the web UI asks for
-// demo data: the traces of a shop, which this process sends to its own receiver.
+// Package demodata serves POST /api/ui/v1/demo, with which the start page of the web UI loads demo
+// data: the traces of a shop, which this process sends to its own receiver.
 package demodata
 
 import (
@@ -32,7 +32,7 @@ func DefaultConfig() Config {
 	return Config{Period: pipeline.Duration(2 * time.Hour), Rate: 2}
 }
 
-// maxRequests is the maximum number of requests of users: period times rate.
+// maxRequests is the maximum number of user requests: period times rate.
 const maxRequests = 100_000
 
 var _ pipeline.Validator = (*Config)(nil)
@@ -50,11 +50,11 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// maxTime is the maximum time until the client has the answer, instead of that of the listener. The
-// web UI waits as long.
+// maxTime is the maximum time until the client has the response; it replaces the listener's
+// timeout. The web UI waits as long.
 const maxTime = 10 * time.Minute
 
-// Options are what the API needs besides its configuration.
+// Options are parameters of the API in addition to its configuration.
 type Options struct {
 	Config
 	TenantHeader string               // of requests to the receiver
@@ -100,8 +100,8 @@ var (
 	errUnconfirmed = errors.New("not all spans of the demo data were acknowledged")
 )
 
-// load answers POST /api/ui/v1/demo when the data is stored. It accepts requests of the web UI and
-// of programs, but not of the pages of other sites.
+// load serves POST /api/ui/v1/demo; it responds when the data is stored. It accepts requests of the
+// web UI and of programs, but not of other sites' pages.
 func (a *API) load(w http.ResponseWriter, r *http.Request) {
 	if err := a.origin.Check(r); err != nil {
 		httpapi.WriteError(w, http.StatusForbidden, err.Error())
@@ -139,7 +139,7 @@ func (a *API) load(w http.ResponseWriter, r *http.Request) {
 }
 
 // send sends the demo data to a receiver. It ends early if the API is closed, but not if the client
-// disconnects: with a part of the data, the store would not be empty any more.
+// disconnects: with a part of the data, the store would no longer be empty.
 func (a *API) send(ctx context.Context, to string) (demo.Summary, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -162,7 +162,7 @@ func (a *API) send(ctx context.Context, to string) (demo.Summary, error) {
 // Possible reports whether this process has a receiver for demo data.
 func (a *API) Possible() bool { return a.receiver() != "" }
 
-// receiver returns the URL of a receiver for OTLP over HTTP of this process, or "".
+// receiver returns the URL of this process's receiver for OTLP over HTTP, or "".
 func (a *API) receiver() string {
 	for _, r := range a.Intake().Receivers {
 		if id, err := pipeline.ParseID(r.Component); err != nil || id.Type != "otlp" || r.Transport != "http" || len(r.Addresses) == 0 {

@@ -1,8 +1,8 @@
-// Package deployment serves what operators see of the processes of a deployment: their state, their
-// sampling strategies, and why a trace is missing.
+// Package deployment serves the state of a deployment for operators: its processes, their sampling
+// strategies, and why a trace is missing.
 //
-// Unlike in other answers of /api/ui/v1, times are those of RFC 3339, as in the answers of the
-// admin extension, from which those of other processes come.
+// Unlike in other responses of /api/ui/v1, times are in RFC 3339 format, as in the responses of the
+// `admin` extension, from which the data of other processes comes.
 package deployment
 
 import (
@@ -29,8 +29,8 @@ type API struct {
 }
 
 // New returns the API over a backend. self is this process, or nil; peers are the others, or nil.
-// With tenancy, requests must name their tenant, and answers have nothing that depends on the data
-// of others.
+// With tenancy, requests must name their tenant, and responses contain nothing that depends on the
+// data of others.
 func New(b *core.Backend, self processview.Process, peers *Peers, tenancy bool) *API {
 	return &API{backend: b, self: self, peers: peers, tenancy: tenancy}
 }
@@ -44,26 +44,26 @@ func (a *API) Routes() []httpapi.Route {
 	}
 }
 
-// process is what an answer has about one process.
+// process is the part of a response about one process.
 type process[T any] struct {
 	Address string `json:"address"` // "" for this process
 	Error   string `json:"error,omitempty"`
-	Data    *T     `json:"data"` // null if the process did not answer
+	Data    *T     `json:"data"` // null if the process did not respond
 }
 
 // processesAnswer is the data of GET /api/ui/v1/status and /sampling.
 type processesAnswer[T any] struct {
-	// Peers is the number of configured processes. If it is 0, the answer is about this process
+	// Peers is the number of configured processes. If it is 0, the response is about this process
 	// only.
 	Peers     int          `json:"peers"`
-	Hidden    bool         `json:"hidden"` // what depends on the data of all tenants is left out
+	Hidden    bool         `json:"hidden"` // data of all tenants is left out
 	Processes []process[T] `json:"processes"`
 }
 
 // statusAnswer is the data of GET /api/ui/v1/status.
 type statusAnswer struct {
 	processesAnswer[status.Details]
-	// Queries are the queries that run in this process, without requests for its state.
+	// Queries are the running queries of this process, except requests for its state.
 	Queries    []runningQuery `json:"queries"`
 	MaxQueries int            `json:"maxQueries"` // that can run at the same time
 }
@@ -78,7 +78,7 @@ type runningQuery struct {
 	Held      int64          `json:"held"`              // bytes of memory
 }
 
-// maxListedQueries is the maximum number of running queries in an answer.
+// maxListedQueries is the maximum number of running queries in a response.
 const maxListedQueries = 100
 
 func runningQueries(b *core.Backend) []runningQuery {
@@ -91,8 +91,7 @@ func runningQueries(b *core.Backend) []runningQuery {
 	return list
 }
 
-// collect joins the answer of this process with those of the others, and says how many did not
-// answer.
+// collect joins the data of this process and of the others, and says how many did not respond.
 func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (out processesAnswer[T], missing tracestore.Reasons) {
 	out = processesAnswer[T]{Peers: len(others), Hidden: a.tenancy, Processes: []process[T]{}}
 	failed := 0

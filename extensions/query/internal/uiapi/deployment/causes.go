@@ -8,17 +8,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// cause is something other than sampling that may be why a trace is missing.
+// cause is a possible reason, other than sampling, why a trace is missing.
 type cause struct {
 	Code      string `json:"code"`
-	Process   int    `json:"process"` // index, -1 if it is about all
+	Process   int    `json:"process"` // index, or -1 for all processes
 	Component string `json:"component,omitempty"`
 	Spans     int64  `json:"spans,omitempty"`
 	Requests  int64  `json:"requests,omitempty"`
 	// At is when it happened last, or since when.
 	At     time.Time `json:"at,omitzero"`
 	Reason string    `json:"reason,omitempty"` // of the component
-	// Duration is how long spans stay where they are, in nanoseconds.
+	// Duration is how long spans are held or stored, in nanoseconds.
 	Duration int64 `json:"duration,omitempty"`
 }
 
@@ -27,7 +27,7 @@ const (
 	causeOtherService = "other_service" // the trace is stored, without spans of the service
 	causeNoSpans      = "no_spans"      // no process received any span
 	causeUnknown      = "unknown"       // no span of the service is stored
-	causeNoAnswer     = "no_answer"     // a process did not answer, so that this list has gaps
+	causeNoAnswer     = "no_answer"     // a process did not respond, so this list is incomplete
 	causeRefused      = "refused"       // a receiver refused spans or requests
 	causeLost         = "lost"          // a component dropped spans that it had accepted
 	causeHeld         = "held"          // a processor holds spans until it decides
@@ -36,7 +36,7 @@ const (
 	causeTenant       = "tenant"        // spans of other tenants are not found
 )
 
-// causes lists what may be why the trace is missing; none if it is stored as expected.
+// causes lists the possible reasons why the trace is missing, or none if it is stored as expected.
 func (out *explainAnswer) causes(processes []process[status.Details], tenancy bool) []cause {
 	all := []cause{}
 	add := func(c cause) { all = append(all, c) }
@@ -92,7 +92,7 @@ func (out *explainAnswer) waits() map[string]int64 {
 	return waits
 }
 
-// ofProcess returns what a process refused, lost, holds and queues.
+// ofProcess returns causes for the spans that a process refused, lost, holds and queues.
 func ofProcess(index int, d *status.Details, waits map[string]int64) (all []cause) {
 	for _, r := range d.Intake.Receivers {
 		if r.Refused == 0 && r.RefusedRequests == 0 {
@@ -129,8 +129,8 @@ func ofProcess(index int, d *status.Details, waits map[string]int64) (all []caus
 	return all
 }
 
-// expiries returns the stores that delete spans by age or size. With tenants, how old the spans of
-// all of them are is left out.
+// expiries returns the stores that delete spans by age or size. With tenants, the age of stored
+// spans is left out.
 func expiries(processes []process[status.Details], tenancy bool) (all []cause) {
 	for i, p := range processes {
 		if p.Data == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// change is a change of the configuration, or of a request, that would keep such a trace.
+// change is a change to the configuration, or to a request, that would keep such a trace.
 type change struct {
 	Code      string  `json:"code"`
 	Process   int     `json:"process"` // index
@@ -16,8 +16,8 @@ type change struct {
 	Place     string  `json:"place,omitempty"` // file and line of a strategy
 	From      float64 `json:"from,omitempty"`
 	To        float64 `json:"to,omitempty"`
-	// Kept is the share of such traces that would be kept, and Factor how many times as many spans
-	// these are; 0 if unknown.
+	// Kept is the share of such traces that would be kept, and Factor the factor by which the
+	// number of spans grows; 0 means unknown.
 	Kept   float64 `json:"kept,omitempty"`
 	Factor float64 `json:"factor,omitempty"`
 }
@@ -33,7 +33,7 @@ const (
 	changeFlag     = "flag"     // ask for one trace: send traceparent with the flag 01
 )
 
-// changes lists what would keep the trace, for each stage that drops it or may drop it.
+// changes lists changes that would keep the trace, for each stage that drops it or may drop it.
 func (out *explainAnswer) changes() []change {
 	all := []change{}
 	if out.Verdict == "stored" {
@@ -53,7 +53,7 @@ func (out *explainAnswer) changes() []change {
 	return all
 }
 
-// changesOf lists what would make a stage keep the trace.
+// changesOf lists changes that would make a stage keep the trace.
 func changesOf(s *sampling.Stage, process int, x *processview.Explanation) []change {
 	c := change{Process: process, Component: s.Component, Key: s.Key}
 	if s.Probability != nil {
@@ -79,7 +79,7 @@ func changesOf(s *sampling.Stage, process int, x *processview.Explanation) []cha
 	return []change{coded(changePercent), {Code: changePriority, Process: process, Component: s.Component}}
 }
 
-// clientChanges lists what would make clients keep the trace.
+// clientChanges lists changes that would make clients keep the trace.
 func clientChanges(s *sampling.Stage, c change, x *processview.Explanation) []change {
 	c.Code = changeStrategy
 	for _, strategy := range x.Strategies {

@@ -27,10 +27,10 @@ type explainAnswer struct {
 	Trace     string `json:"trace"` // 32 hex digits, or ""
 	Tenant    string `json:"tenant"`
 	Stored    stored `json:"stored"`
-	// Verdict is `stored`, `drops` if a stage drops the trace for sure, `depends`, or `keeps` if no
-	// stage drops it.
+	// Verdict is `stored`, `drops` if a stage certainly drops the trace, `depends`, or `keeps` if
+	// no stage drops it.
 	Verdict string `json:"verdict"`
-	// Deciding is the stage behind `drops` and `depends`, by process and stage; null for others.
+	// Deciding is the stage that causes `drops` or `depends`, by process and stage; otherwise null.
 	Deciding  *stageRef                          `json:"deciding"`
 	Peers     int                                `json:"peers"`
 	Hidden    bool                               `json:"hidden"`
@@ -39,17 +39,17 @@ type explainAnswer struct {
 	Changes   []change                           `json:"changes"`
 }
 
-// stageRef is the place of a stage in the list of processes.
+// stageRef identifies a stage in the list of processes.
 type stageRef struct {
 	Process int `json:"process"`
 	Stage   int `json:"stage"`
 }
 
-// stored is what the store says about the trace and the service.
+// stored holds the store's information about the trace and the service.
 type stored struct {
 	Trace    string   `json:"trace"`    // `found`, `missing`, `unreadable`, or "" without a trace id
 	Spans    int      `json:"spans"`    // of the trace
-	Services []string `json:"services"` // of the trace, those with most spans first
+	Services []string `json:"services"` // of the trace, by number of spans, descending
 	Service  string   `json:"service"`  // `known`, `unknown`, `unreadable`, or "" without a name
 	Similar  []string `json:"similar"`  // stored services with similar names
 	Known    int      `json:"known"`    // number of stored services
@@ -102,7 +102,7 @@ func (a *API) answer(slot *core.Slot, q processview.Question) (any, tracestore.R
 	return out, incomplete, nil
 }
 
-// lookUp asks the store for the trace and the service. incomplete says what cannot be read.
+// lookUp queries the store for the trace and the service. incomplete says what cannot be read.
 func lookUp(slot *core.Slot, q processview.Question) (s stored, incomplete tracestore.Reasons, err error) {
 	s.Services, s.Similar = []string{}, []string{}
 	if q.Trace != (sampling.TraceID{}) {
@@ -116,8 +116,8 @@ func lookUp(slot *core.Slot, q processview.Question) (s stored, incomplete trace
 }
 
 // findService looks for a service, unless the name is empty, and for similar names. The list of all
-// services may lack names, because it is limited; the one by prefix does not lack this one. damage
-// says what the store could not read.
+// services is limited and may lack the name, so findService also lists by prefix. damage says what
+// the store could not read.
 func (s *stored) findService(slot *core.Slot, service string) (damage tracestore.Reasons, _ error) {
 	names, err := slot.Services(tracestore.NameQuery{})
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *stored) findService(slot *core.Slot, service string) (damage tracestore
 	return damage, nil
 }
 
-// findTrace looks for a trace, and says what of it cannot be read.
+// findTrace looks for a trace, and says which parts cannot be read.
 func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) (incomplete tracestore.Reasons, _ error) {
 	pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
 	switch {
@@ -181,7 +181,7 @@ func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) (incomplete tra
 	return incomplete, nil
 }
 
-// similar reports whether names differ only in case, separators, or by one being part of the other.
+// similar reports whether names differ only in case or separators, or one is part of the other.
 func similar(a, b string) bool {
 	plain := func(s string) string {
 		return strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "", " ", "", "/", "").Replace(s))
@@ -191,8 +191,8 @@ func similar(a, b string) bool {
 	return x == y || len(x) >= least && strings.Contains(y, x) || len(y) >= least && strings.Contains(x, y)
 }
 
-// dropRepeatedClients removes the strategies of agents that pass on those of a collector, if the
-// collector is shown, too.
+// dropRepeatedClients removes the strategies of agents that pass on the strategies of a collector,
+// if the collector is also shown.
 func (out *explainAnswer) dropRepeatedClients() {
 	own := false
 	for _, p := range out.Processes {

@@ -64,8 +64,8 @@ func (c *PeersConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// client returns the configuration of the client. Its endpoint, which requests do not use, is one
-// with http, if there is any, so that the client warns of credentials in plaintext.
+// client returns the configuration of the client. Requests do not use its endpoint; it is set to an
+// http endpoint, if there is one, so that the client warns about credentials in plaintext.
 func (c *PeersConfig) client() client.HTTPConfig {
 	cfg := client.DefaultHTTPConfig()
 	cfg.TLS, cfg.Headers, cfg.Auth, cfg.Compression = c.TLS, c.Headers, c.Auth, client.CompressionNone
@@ -77,7 +77,7 @@ func (c *PeersConfig) client() client.HTTPConfig {
 	return cfg
 }
 
-// Peers asks the admin extensions of other processes. It is safe for concurrent use.
+// Peers queries the `admin` extensions of other processes. It is safe for concurrent use.
 type Peers struct {
 	config PeersConfig
 	http   *client.HTTP
@@ -100,7 +100,7 @@ func (p *Peers) Start(ctx context.Context) error { return p.http.Start(ctx) }
 // Stop closes idle connections.
 func (p *Peers) Stop(ctx context.Context) error { return p.http.Stop(ctx) }
 
-// answer is what one process answered, or why it did not.
+// answer is the response of one process, or why there is none.
 type answer[T any] struct {
 	address string
 	data    T
@@ -118,7 +118,8 @@ func hold[T any](slot *core.Slot, list []answer[T]) error {
 	return slot.HoldMore(sum)
 }
 
-// ask sends a request to all processes at once. The answers are in the order of the configuration.
+// ask sends a request to all processes concurrently. The responses are in the order of the
+// configuration.
 func ask[T any](ctx context.Context, p *Peers, path string, query url.Values) []answer[T] {
 	if p == nil {
 		return nil
@@ -135,7 +136,7 @@ func ask[T any](ctx context.Context, p *Peers, path string, query url.Values) []
 	return out
 }
 
-// get requests one answer, and returns its size.
+// get sends one request, and returns the size of the response.
 func (p *Peers) get(ctx context.Context, endpoint, path string, query url.Values, into any) (bytes int, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.Timeout.Std())
 	defer cancel()
@@ -165,7 +166,7 @@ func (p *Peers) get(ctx context.Context, endpoint, path string, query url.Values
 	return len(a.Body), nil
 }
 
-// isComplete reports whether an answer has what each process answers.
+// isComplete reports whether a response has the members that every process returns.
 func isComplete(answer any) bool {
 	switch a := answer.(type) {
 	case *status.Details:

@@ -8,11 +8,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// hiddenFromTenants is why an answer is incomplete where requests must name their tenant.
+// hiddenFromTenants is why a response is incomplete if requests must name their tenant.
 const hiddenFromTenants = "what depends on the data of all tenants together is not shown to tenants"
 
-// hideStatus removes everything that depends on data: counters, errors, and what stores hold. What
-// is left is which components run, where they listen, and their limits.
+// hideStatus removes everything that depends on data: counters, errors, and the content of stores.
+// It keeps which components run, where they listen, and their limits.
 func hideStatus(d *status.Details) {
 	hideComponent := func(c *status.Component) { c.Reason, c.Held = "", 0 }
 	for i := range d.Report.Pipelines {
@@ -42,14 +42,14 @@ func hideStatus(d *status.Details) {
 	}
 }
 
-// hideStrategies removes services that no client of the tenant has asked for: the tenants share the
-// strategies of a file.
+// hideStrategies removes services that no client of the tenant has asked for, because the tenants
+// share the strategies of a file.
 func hideStrategies(s *processview.Strategies) {
 	s.Problems = nil
 	for i := range s.Providers {
 		p := &s.Providers[i]
 		p.Default.Origin.Problem = ""
-		if p.Adaptive == nil { // adaptive strategies are those of the tenant already
+		if p.Adaptive == nil { // adaptive strategies already belong to the tenant
 			p.Services = slices.DeleteFunc(p.Services, func(s sampling.ServiceStrategy) bool { return s.Clients == 0 })
 			p.Omitted = 0
 		}

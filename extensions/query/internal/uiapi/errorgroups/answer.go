@@ -13,7 +13,7 @@ import (
 type answer struct {
 	period
 	Before  *period        `json:"before,omitempty"` // the time before
-	Omitted int            `json:"omitted"`          // groups that are left out because of the limit
+	Omitted int            `json:"omitted"`          // groups omitted because of the limit
 	Groups  []*groupAnswer `json:"groups"`           // in the order of `sort`
 }
 
@@ -46,8 +46,8 @@ type trendAnswer struct {
 	Until  route.Nanos `json:"until,omitempty"` // missing: it continues
 }
 
-// answerOf returns the answer for groups with examples. Groups whose example could not be read are
-// left out, too.
+// answerOf returns the response for groups with examples. Groups whose example could not be read
+// are also omitted.
 func answerOf(now, before *counted, list []*group, omitted int) *answer {
 	out := &answer{period: now.period, Omitted: omitted, Groups: []*groupAnswer{}}
 	if before != nil {
@@ -92,8 +92,8 @@ func (g *group) answer(now *counted, withFrame bool) *groupAnswer {
 		Points: points, TraceID: hex.EncodeToString(e.traceID[:]), SpanID: hex.EncodeToString(e.spanID[:])}
 }
 
-// mostFrequent returns the most frequent texts, estimates if share is below 1, and the count of the
-// others. The list is not nil.
+// mostFrequent returns the most frequent texts, and the count of the others. The counts are
+// estimates if share is below 1. The list is not nil.
 func mostFrequent(list []countedText, share float64) (most []countedText, other uint64) {
 	slices.SortFunc(list, func(a, b countedText) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
@@ -110,7 +110,7 @@ func mostFrequent(list []countedText, share float64) (most []countedText, other 
 	return most, other
 }
 
-// similarity is what groups have in common that only the top frame distinguishes.
+// similarity holds what groups have in common that differ only in the top frame.
 type similarity struct {
 	service, kind, pattern string
 	ofEvent                bool

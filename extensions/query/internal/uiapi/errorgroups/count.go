@@ -15,7 +15,7 @@ import (
 
 const (
 	parts     = 60 // of the time range
-	maxListed = 10 // operations, and versions, of a group that are listed
+	maxListed = 10 // maximum number of listed operations, and versions, of a group
 )
 
 // period is what was counted of a window.
@@ -23,14 +23,14 @@ type period struct {
 	Spans    uint64      `json:"spans"`           // failed spans; an estimate if Share is below 1
 	Complete bool        `json:"complete"`        // all failed spans of the window were counted
 	Share    float64     `json:"share"`           // of the spans that were examined; all counts are estimates if it is below 1
-	Since    route.Nanos `json:"since,omitempty"` // nothing that starts before this was counted; missing: all of the window
+	Since    route.Nanos `json:"since,omitempty"` // no span that starts before this was counted; missing: the whole window was counted
 }
 
 // counted is the groups of a window.
 type counted struct {
 	period
 	parts   tracestore.Parts
-	first   uint64 // nothing before this was counted or stored
+	first   uint64 // no span before this was counted or stored
 	groups  map[string]*group
 	reasons tracestore.Reasons
 }
@@ -52,12 +52,13 @@ type countedText struct {
 	Count uint64 `json:"count"`
 }
 
-// counter counts groups: with the store if it can, or else from the newest failed spans.
+// counter counts groups: with the store if it supports this, otherwise from the newest failed
+// spans.
 type counter struct {
 	slot   *core.Slot
 	where  condition
 	memory *tracestore.Memory
-	// grouper finds the ids of spans that are read.
+	// grouper finds the group ids of spans that are read.
 	grouper failure.Grouper
 	store   tracestore.Aggregator // nil: it cannot
 	// examples has the example of each group for which one was read, by id of the group.
@@ -70,7 +71,7 @@ func newCounter(slot *core.Slot, where condition, memory *tracestore.Memory) *co
 	return c
 }
 
-// fields are what the spans of a window are counted by.
+// fields are the fields by which the spans of a window are counted.
 var (
 	byOperation = []tracestore.Field{{Place: tracestore.ErrorGroup}, {Place: tracestore.Name}}
 	byVersion   = []tracestore.Field{{Place: tracestore.ErrorGroup}, {Place: tracestore.ResourceAttribute, Key: "service.version"}}
@@ -122,7 +123,8 @@ func (c *counted) group(g *tracestore.Group) *group {
 	return one
 }
 
-// countBy returns the groups of the failed spans of a window in several ways, and what was counted.
+// countBy groups the failed spans of a window in several ways, and returns the groups and what was
+// counted.
 func (c *counter) countBy(w core.Window, by ...tracestore.GroupQuery) (*counted, []*tracestore.Groups, error) {
 	q := tracestore.Query{From: w.From, To: w.To}
 	out := &counted{parts: q.Parts(parts), groups: make(map[string]*group)}
@@ -148,8 +150,8 @@ func (c *counter) countBy(w core.Window, by ...tracestore.GroupQuery) (*counted,
 	return out, found, nil
 }
 
-// firstSpan returns about when the first span of a window starts, of all spans, or the beginning of
-// the window if the store cannot tell.
+// firstSpan returns the approximate start of the first span (failed or not) of a window, or the
+// beginning of the window if the store cannot tell.
 func (c *counter) firstSpan(w core.Window) (uint64, error) {
 	from, to, _ := tracestore.Query{From: w.From, To: w.To}.Window()
 	if c.store == nil {
@@ -216,7 +218,7 @@ func (c *counter) countRead(w core.Window, out *counted, by []tracestore.GroupQu
 	return found, nil
 }
 
-// sorted returns the groups with their trends, those with the most spans first.
+// sorted returns the groups with their trends, by number of spans, descending.
 func (c *counted) sorted(before *counted, byGrowth bool) []*group {
 	all := make([]*group, 0, len(c.groups))
 	for id, g := range c.groups {

@@ -8,5 +8,5 @@
 //	example.go     an example of each group
 //	trend.go       which groups are new, and which have grown
 //	where.go       the search that finds the spans of a group
-//	answer.go      the answer
+//	answer.go      the response
 package errorgroups

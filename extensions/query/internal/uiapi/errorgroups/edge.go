@@ -8,12 +8,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// maxEdges is the maximum number of different parts in which rises begin or end that are counted
-// again.
+// maxEdges is the maximum number of different parts with a start or end of a rise that are
+// recounted.
 const maxEdges = 6
 
-// refine finds more exactly when rises begin and end, which are known to a part of the window: it
-// counts the parts around in parts of their own.
+// refine locates more precisely when rises begin and end, which are known only to a part of the
+// window. It divides the parts around them further and recounts.
 func (c *counter) refine(list []*group, length uint64) error {
 	if c.store == nil {
 		return nil
@@ -47,11 +47,11 @@ func (c *counter) refine(list []*group, length uint64) error {
 	return nil
 }
 
-// edge returns the most likely time at which a rise of a group begins, or ends.
+// edge returns the most likely time at which a group's rise begins or ends.
 func (c *counted) edge(spans *tracestore.Group, t *trend, length uint64, ends bool) uint64 {
 	share := float64(c.parts.Length) / float64(length)
 	each, width := math.Log(t.risen/t.otherwise), (t.risen-t.otherwise)*share
-	// The log-likelihood ratio of the rise including a part is added up to the edge.
+	// Up to the edge, it adds up the log-likelihood ratio of each part belonging to the rise.
 	sum, best, at := 0.0, math.Inf(1), 0
 	for i := range c.parts.N + 1 {
 		if ends && -sum < best || !ends && sum < best {

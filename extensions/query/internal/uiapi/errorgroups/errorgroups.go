@@ -79,7 +79,7 @@ func growthParam(v url.Values) (byGrowth bool, err error) {
 }
 
 // run counts the groups of the window and, if before is set, of the time before it, and then reads
-// an example of each group that is listed.
+// an example of each listed group.
 func (r *request) run(slot *core.Slot) (data any, incomplete tracestore.Reasons, err error) {
 	memory, err := tracestore.Reserve(slot.Context(), 0)
 	if err != nil {

@@ -28,8 +28,8 @@ type example struct {
 // exampleMemory is the approximate maximum memory of an example in bytes.
 const exampleMemory = 8*storequery.MaxFacetText + 1024
 
-// maxLookups is the maximum number of groups whose example is searched on its own, because it is
-// not among the newest failed spans.
+// maxLookups is the maximum number of groups with a separate search for an example, because the
+// newest failed spans contain none.
 const maxLookups = 200
 
 // addExample makes a span the example of its group if it is the newest. It returns the id.
@@ -51,7 +51,8 @@ func (c *counter) addExample(s tracestore.Span) (id string, err error) {
 	return id, nil
 }
 
-// describe returns what the spans of a group have in common, without retaining the span.
+// describe returns the properties that the spans of a group have in common, without retaining the
+// span.
 func (c *counter) describe(s tracestore.Span) *example {
 	f := failure.Of(s.Span)
 	e := &example{service: strings.Clone(s.Resource.Service), failure: f, pattern: failure.PatternOf(strings.Clone(f.Message)),
@@ -62,8 +63,8 @@ func (c *counter) describe(s tracestore.Span) *example {
 	return e
 }
 
-// readExamples reads an example of each group: first the newest failed spans, and then the last one
-// of each other group.
+// readExamples reads an example of each group: first the newest failed spans, then the last span of
+// each remaining group.
 func (c *counter) readExamples(w core.Window, list []*group) error {
 	missing := make(map[string]uint64, len(list)) // the last starts, by id
 	for _, g := range list {

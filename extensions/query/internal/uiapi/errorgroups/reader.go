@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// tracePage is the number of traces that are requested from the store at once.
+	// tracePage is the number of traces per request to the store.
 	tracePage = 500
 	// maxSpans is the maximum number of spans in traces that are read. Reading takes about 1 us per
 	// span.
@@ -31,7 +31,7 @@ func (c condition) ofFailed() tracestore.Expr {
 	return tracestore.And{failed(), c.where}
 }
 
-// failed is the condition that a span has failed.
+// failed is the condition for failed spans.
 func failed() tracestore.Cond {
 	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.Status}, Op: tracestore.Eq, Value: tracestore.Text("error")}
 }
@@ -47,7 +47,7 @@ type reader struct {
 	visit    func(tracestore.Span) error
 	examined int    // failed spans
 	scanned  int    // all spans of their traces
-	since    uint64 // all failed spans that start after this and can be read were examined
+	since    uint64 // all readable failed spans that start after this were examined
 	complete bool
 }
 
@@ -62,7 +62,7 @@ func newReader(slot *core.Slot, w core.Window, c condition, visit func(tracestor
 // errEnough ends the search when enough spans were read.
 var errEnough = errors.New("enough failed spans were read")
 
-// read reads failed spans, newest first. incomplete says which ones are missing for other reasons
+// read reads failed spans, newest first. incomplete says which spans are missing for reasons other
 // than the limits.
 func (r *reader) read() (incomplete tracestore.Reasons, _ error) {
 	q := tracestore.Query{Tenant: r.slot.Tenant(), From: r.window.From, To: r.window.To, Where: r.where,
@@ -82,10 +82,10 @@ func (r *reader) read() (incomplete tracestore.Reasons, _ error) {
 		if incomplete.Complete() {
 			incomplete = o.Reasons
 		}
-		// A full page is followed by others even if a part of the store cannot be read.
+		// A full page may be followed by others even if a part of the store cannot be read.
 		if !o.Next.Set || o.Next == q.After || !o.Complete() && found < tracePage {
 			r.complete = incomplete.Complete()
-			if o.Complete() || !o.Next.Set { // all that can be read was examined
+			if o.Complete() || !o.Next.Set { // everything readable was examined
 				r.since = r.from
 			}
 			return incomplete, nil

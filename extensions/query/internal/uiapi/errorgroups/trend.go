@@ -8,38 +8,39 @@ type kind string
 const (
 	usual   kind = "usual"
 	isNew   kind = "new"     // it did not occur before
-	growing kind = "growing" // it occurs more often than otherwise
+	growing kind = "growing" // it occurs more often than at other times
 )
 
-// trend says since when a group occurs, or occurs more often.
+// trend says when a group started to occur, or to occur more often.
 type trend struct {
 	kind   kind
 	since  uint64
 	until  uint64  // 0: it continues
-	factor float64 // of growing: how much more often
-	excess float64 // spans beyond what is usual
+	factor float64 // of growing: how many times as often
+	excess float64 // spans above the usual number
 	// The mean numbers of spans in a part of the window, of growing: in the rise and otherwise.
 	risen, otherwise float64
 }
 
 const (
-	// quietShare is the length of a time without the error, as a share of the window, after which
-	// the error counts as new.
+	// quietShare is the length of an error-free time, as a share of the window, after which the
+	// error counts as new.
 	quietShare = 0.15
-	// minCounted is the minimum share of the window that must be counted to say anything.
+	// minCounted is the minimum share of the window that must be counted to determine a trend.
 	minCounted = 0.5
 	// An error has ended if, in at least endedParts parts at the end of the window, at least
 	// minMissing errors were expected, and at most the share maxRemaining of them occurred.
 	endedParts, minMissing, maxRemaining = 4, 9, 0.25
 	minFactor                            = 3
 	minGrown                             = 5
-	// minEvidence is the minimum log-likelihood ratio of a rise. Chance alone hardly reaches it in
-	// any part of the window.
+	// minEvidence is the minimum log-likelihood ratio of a rise. Random variation hardly ever
+	// reaches it in any part of the window.
 	minEvidence = 12
 )
 
-// trendOf returns the trend of a group. before is nil if the time before was not counted. It claims
-// nothing about what was not counted or not stored. Nothing is new if only a sample was counted.
+// trendOf returns the trend of a group. before is nil if the time before was not counted. The trend
+// does not cover times that were not counted or not stored. If only a sample was counted, no group
+// is new.
 func (c *counted) trendOf(g *group, before *counted) trend {
 	counts, first := c.countsOf(g, before)
 	length := float64(c.parts.N) * float64(c.parts.Length)
@@ -59,9 +60,9 @@ func (c *counted) trendOf(g *group, before *counted) trend {
 	return c.rise(counts)
 }
 
-// countsOf returns the counts of a group in the parts of the time before, if that was counted, and
-// then of the window. It leaves out the parts at the beginning that were not counted or in which
-// nothing was stored. first is the start of the first count.
+// countsOf returns the counts of a group in the parts of the time before, if it was counted, and
+// then of the window. It leaves out initial parts that were not counted or in which nothing was
+// stored. first is the start of the first count.
 func (c *counted) countsOf(g *group, before *counted) (counts []float64, first uint64) {
 	add := func(from *counted, of []uint64) {
 		for i := range from.parts.N {
@@ -88,8 +89,8 @@ func (c *counted) countsOf(g *group, before *counted) (counts []float64, first u
 	return counts, first
 }
 
-// rise returns the consecutive parts in which a group occurs more often than in all others, and
-// enough of them in the window. If there are several, it is the most evident.
+// rise returns the run of parts in which a group occurs more often than in all other parts, with
+// enough parts in the window. If there are several, it returns the run with the most evidence.
 func (c *counted) rise(counts []float64) trend {
 	best, evidence := trend{kind: usual}, float64(minEvidence)
 	total, all := 0.0, float64(len(counts))
@@ -132,8 +133,8 @@ func (c *counted) rise(counts []float64) trend {
 	return best
 }
 
-// ended reports whether an error has ended that occurs n times in a number of parts after it. mean
-// is its mean number in a part before.
+// ended reports whether an error has ended: it occurs n times in the given number of parts after
+// it, and mean is its mean number per part before.
 func ended(parts int, mean, n float64) bool {
 	missing := float64(parts) * mean
 	return parts >= endedParts && missing >= minMissing && n <= maxRemaining*missing

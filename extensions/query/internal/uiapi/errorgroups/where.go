@@ -17,7 +17,7 @@ const maxLike = 512
 
 // where returns conditions that find the spans of the group, as within braces. They may also find
 // spans of other groups: with several exceptions, or with a type of higher precedence. withFrame
-// adds the top frame, for groups that differ only in that.
+// adds the top frame, for groups that differ only in the frame.
 func (e *example) where(withFrame bool) string {
 	all := tracestore.And{equal(tracestore.Field{Place: tracestore.Service}, e.service), failed()}
 	if kind := e.kindIs(); kind != nil {
@@ -45,8 +45,8 @@ func equal(f tracestore.Field, text string) tracestore.Expr {
 	return tracestore.Cond{Field: f, Op: tracestore.Eq, Value: tracestore.Text(text)}
 }
 
-// like returns the condition that a regular expression matches the whole value. Of an expression
-// that is not UTF-8, each invalid byte matches U+FFFD, as which invalid bytes of values count.
+// like returns the condition that a regular expression matches the whole value. Each invalid UTF-8
+// byte in the expression matches U+FFFD, because invalid bytes of values count as U+FFFD.
 func like(f tracestore.Field, expression string) tracestore.Expr {
 	expression = string([]rune(expression))
 	return tracestore.Cond{Field: f, Op: tracestore.Like, Value: tracestore.Pattern(regexp.MustCompile("^(?s:" + expression + ")$"))}

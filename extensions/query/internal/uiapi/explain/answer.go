@@ -23,12 +23,12 @@ type answer struct {
 type sideAnswer struct {
 	Traces    uint64  `json:"traces"`    // examined
 	Estimated uint64  `json:"estimated"` // of all
-	Exact     bool    `json:"exact"`     // whether that is the exact number
+	Exact     bool    `json:"exact"`     // whether the number is exact
 	Share     float64 `json:"share"`     // examined share
 	Spans     uint64  `json:"spans"`     // of the examined traces
 	Failed    uint64  `json:"failed"`    // examined traces with a failed span
 	Time      float64 `json:"time"`      // length of the critical path
-	// Least is the duration that selected traces reach; only if they are the slowest ones.
+	// Least is the minimum duration of selected traces; only if the slowest ones are selected.
 	Least uint64 `json:"least,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func sideOf(s *tracestore.PathSet) sideAnswer {
 	return out
 }
 
-// weights are the numbers of traces that a counted trace of each side stands for.
+// weights are, for each side, the number of traces that a counted trace represents.
 type weights struct{ selected, rest float64 }
 
 func weightsOf(counted pair, a *answer) weights {

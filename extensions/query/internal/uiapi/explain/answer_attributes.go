@@ -13,7 +13,7 @@ import (
 
 // attributesAnswer is the list of attributes.
 type attributesAnswer struct {
-	Traces int `json:"traces"` // whose attributes were read
+	Traces int `json:"traces"` // traces traces whose attributes were read
 	Tested int `json:"tested"` // keys
 	Differ int `json:"differ"` // keys whose shares differ significantly, and enough to matter
 	// Omitted reports whether there were too many keys to count all.
@@ -24,18 +24,18 @@ type attributesAnswer struct {
 // attributeAnswer is a line of the list of attributes.
 type attributeAnswer struct {
 	attributeName
-	// Deciles are the first and the last tenth of the other traces with the key that a range
+	// Deciles are the first and the last decile, of the other traces with the key, that a range
 	// covers.
 	Deciles  *[2]int         `json:"deciles,omitempty"`
 	Kind     string          `json:"kind"`     // "input" or "outcome"
-	Selected float64         `json:"selected"` // share of the selected traces, among those that can be compared
+	Selected float64         `json:"selected"` // share of the comparable selected traces
 	Rest     float64         `json:"rest"`     // share of the others
-	Compared float64         `json:"compared"` // share of all selected traces that can be compared
+	Compared float64         `json:"compared"` // share of all selected traces that is comparable
 	Traces   uint64          `json:"traces"`   // estimated number of selected traces
 	Filter   string          `json:"filter"`   // spans with the attribute
 	Exclude  string          `json:"exclude"`  // spans with another value of the key; "" if there is no such search
 	Same     []attributeName `json:"same"`     // attributes of (nearly) the same traces
-	// With is the index of an earlier line, without which this one does not differ; -1 for none.
+	// With is the index of an earlier line that explains this one's difference; -1 for none.
 	With   int             `json:"with"`
 	Values durationsAnswer `json:"values"`
 }
@@ -95,8 +95,8 @@ func (l *attributeLine) field() tracestore.Field {
 	return tracestore.Field{Place: l.key.place, Key: l.key.key}
 }
 
-// searches returns the searches for the spans with the attribute, and for those with another value
-// of its key.
+// searches returns the searches for the spans with the attribute, and for the spans with another
+// value of its key.
 func (l *attributeLine) searches() (filter, exclude string) {
 	compare := func(op tracestore.Op, v tracestore.Literal) tracestore.Expr {
 		return tracestore.Cond{Field: l.field(), Op: op, Value: v}
@@ -122,7 +122,8 @@ func (l *attributeLine) searches() (filter, exclude string) {
 	}
 }
 
-// search returns the search for spans of the service of a resource for which a condition holds.
+// search returns the search for spans that meet a condition and belong to the service of a
+// resource.
 func (l *attributeLine) search(e tracestore.Expr) string {
 	if l.key.place == tracestore.ResourceAttribute {
 		e = tracestore.And{serviceIs(l.key.service), e}

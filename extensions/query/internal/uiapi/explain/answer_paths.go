@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// maxAnsweredPaths is the maximum number of call paths in an answer, in addition to those of the
-// lists.
+// maxAnsweredPaths is the maximum number of call paths in a response, in addition to the paths in
+// the lists.
 const maxAnsweredPaths = 1000
 
 // timeAnswer is the list of times.
@@ -23,7 +23,7 @@ type timeAnswer struct {
 type timeLineAnswer struct {
 	Service    string  `json:"service"`
 	Name       string  `json:"name"`
-	Path       int     `json:"path"` // index in paths: the call path of the operation that differs most
+	Path       int     `json:"path"` // index in paths of the operation's call path that differs most
 	Selected   float64 `json:"selected"`
 	Rest       float64 `json:"rest"`
 	Difference float64 `json:"difference"`
@@ -42,11 +42,11 @@ type shapeLineAnswer struct {
 	Path     int             `json:"path"` // index in paths
 	Selected frequencyAnswer `json:"selected"`
 	Rest     frequencyAnswer `json:"rest"`
-	Below    int             `json:"below"` // number of call paths below this one that differ, too
+	Below    int             `json:"below"` // number of call paths below this one that differ as well
 	Filter   string          `json:"filter"`
 }
 
-// frequencyAnswer is how often the traces of a side have a call path.
+// frequencyAnswer says how often the traces of a side have a call path.
 type frequencyAnswer struct {
 	Traces float64 `json:"traces"` // share
 	Calls  float64 `json:"calls"`  // mean of all traces
@@ -57,7 +57,7 @@ type pathColumns struct {
 	Parent   []int       `json:"parent"` // index, or -1
 	Service  []string    `json:"service"`
 	Name     []string    `json:"name"`
-	Peer     []string    `json:"peer"` // which the call waits for, and which sends no spans; "": none
+	Peer     []string    `json:"peer"` // the called system that sends no spans; "": none
 	Selected sideColumns `json:"selected"`
 	Rest     sideColumns `json:"rest"`
 	Omitted  int         `json:"omitted"` // call paths with less time than all others
@@ -72,8 +72,8 @@ type sideColumns struct {
 	Calls []float64 `json:"calls"` // number of calls
 }
 
-// pathsOf returns the call paths with the most time on the critical path, those of the lists, and
-// their callers.
+// pathsOf returns the call paths with the most time on the critical path, the paths in the lists,
+// and their callers.
 func pathsOf(p *tracestore.PathProfile, times *TimeRanking, shapes []ShapeLine, peers map[callName]string) pathColumns {
 	total := totals(p)
 	wanted := make([]int, 0, len(p.Paths))
@@ -129,8 +129,8 @@ func (c *sideColumns) addCounts(n *tracestore.PathCounts, of *tracestore.PathSet
 // thousandths rounds a number so that it is short in JSON.
 func thousandths(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// totals returns the larger one of the mean times of both sides, of each call path with those
-// below.
+// totals returns, for each call path including the paths below it, the larger of the two sides'
+// mean times.
 func totals(p *tracestore.PathProfile) []float64 {
 	selected, rest := make([]float64, len(p.Paths)), make([]float64, len(p.Paths))
 	for i := len(p.Paths) - 1; i >= 0; i-- {

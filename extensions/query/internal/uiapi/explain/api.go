@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Routes returns GET /api/ui/v1/explain, which tells how selected traces differ from others, and
-// GET /api/ui/v1/tree, which sums up traces as one tree.
+// Routes returns GET /api/ui/v1/explain, which shows how selected traces differ from others, and
+// GET /api/ui/v1/tree, which merges traces into one tree.
 func Routes(b *core.Backend) []httpapi.Route {
 	explain := func(ctx context.Context, v url.Values) (route.Query, error) {
 		r, err := parseRequest(ctx, b, v, tracestore.MaxPathTraces)
@@ -40,16 +40,16 @@ type request struct {
 	selection tracestore.Selection
 	baseline  baseline
 	traces    int  // of each side
-	all       bool // nothing is excluded by the selection
-	// slowest is the share of traces, or spans, that are selected because they take longest, at
-	// least threshold, which count sets; 0: none.
+	all       bool // the selection excludes nothing
+	// slowest is the share of traces, or spans, to select by longest duration; 0: none. count sets
+	// threshold, the minimum duration of the selected ones.
 	slowest    float64
 	threshold  uint64
 	durationOf tracestore.Place      // Duration or TraceDuration: what the selection bounds
 	aggregator tracestore.Aggregator // nil: the store has none
 }
 
-// Values of `of`: what the durations of a selection are of.
+// Values of `of`: whether the durations of a selection are durations of spans or traces.
 const (
 	ofSpans  = "spans"
 	ofTraces = "traces"
@@ -104,7 +104,7 @@ func conditionParam(v url.Values, name string) (tracestore.Expr, error) {
 	return where, nil
 }
 
-// conditionOf returns the condition that a set places on each span by itself and on its trace.
+// conditionOf returns the condition of a set on each single span and on its trace.
 func conditionOf(set storequery.SpanSet) (e tracestore.Expr, ok bool) {
 	switch set := set.(type) {
 	case storequery.Select:
@@ -120,7 +120,7 @@ func conditionOf(set storequery.SpanSet) (e tracestore.Expr, ok bool) {
 	return nil, false
 }
 
-// durationOfParam parses what the durations of a selection are of.
+// durationOfParam parses `of`.
 func durationOfParam(v url.Values) (tracestore.Place, error) {
 	switch v.Get("of") {
 	case "", ofTraces:
@@ -134,7 +134,7 @@ func durationOfParam(v url.Values) (tracestore.Place, error) {
 // selects reports whether there is a selection.
 func selects(v url.Values) bool { return route.HasSelection(v) || v.Get("sel_slowest") != "" }
 
-// selectionParams parses a box of the heatmap, and a further condition. Without them, all is
+// selectionParams parses a box of the heatmap, and a further condition. Without them, everything is
 // selected.
 func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (s tracestore.Selection, err error) {
 	if s.From, err = route.NanosParam(v, "sel_start", w.From); err != nil {

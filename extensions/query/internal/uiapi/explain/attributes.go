@@ -12,43 +12,43 @@ import (
 const (
 	// maxInputLines and maxOutcomeLines are the maximum numbers of lines of the list of attributes.
 	maxInputLines, maxOutcomeLines = 8, 4
-	// minValueTraces is the minimum number of traces that must have a value. The shares of rarer
-	// values cannot differ significantly; testing them would only hide others.
+	// minValueTraces is the minimum number of traces with a value. The shares of rarer values
+	// cannot differ significantly; testing them would only hide others.
 	minValueTraces = 5
-	// sameTraces is the share of traces that two lines must have in common, of all traces of
-	// either, to be shown as one.
+	// sameTraces is the minimum share of traces that two lines must have in common, of all traces
+	// of either, to be shown as one.
 	sameTraces = 0.95
-	// sameScore is the share of the score of a line from which another one of the same traces may
-	// name both.
+	// Of two lines with the same traces, the one with the lower score may name both if its score is
+	// at least sameScore times the other score.
 	sameScore = 0.9
-	// minScore is the minimum score of a line. What fewer selected traces have does not explain the
-	// selection.
+	// minScore is the minimum score of a line. Attributes of fewer selected traces do not explain
+	// the selection.
 	minScore = 0.05
-	// dependentShare is the minimum difference of a line that depends on another one, relative to
-	// the difference of that one.
+	// dependentShare is the minimum difference of a line that depends on another line, relative to
+	// the other line's difference.
 	dependentShare = 0.5
-	// preferred is the factor by which the score of a condition counts more if selected traces meet
-	// it more often than the others: it is easier to understand than the opposite.
+	// preferred is the factor for the score of a condition that selected traces meet more often
+	// than the others, because it is easier to understand than the opposite.
 	preferred = 1.1
 	// deciles is the number of ranges with the same number of traces of the rest.
 	deciles = 10
 )
 
-// attributeLine is an attribute of which selected traces have another share than the others.
+// attributeLine is an attribute whose share differs between the selected traces and the others.
 type attributeLine struct {
 	key    *key
 	kind   attributeKind
 	values condition
 	traces []uint32 // that meet the condition
-	calls  []int32  // on which they do; nil: those of the key
+	calls  []int32  // calls on which they do; nil: calls of the key
 	has    pair     // the number of traces
 	comparison
 	score float64
 	same  []*attributeLine // lines with (nearly) the same traces
-	with  *attributeLine   // an earlier line, without which this one does not differ; nil: none
+	with  *attributeLine   // an earlier line that explains this one's difference; nil: none
 }
 
-// condition is what the values of a key are tested for.
+// condition is a test of the values of a key.
 type condition struct {
 	op       conditionOp
 	text     string  // for equals
@@ -69,7 +69,7 @@ const (
 
 // attributeList is the ranked list of attributes.
 type attributeList struct {
-	lines   []*attributeLine // inputs, then outcomes; of each the most telling first
+	lines   []*attributeLine // inputs, then outcomes; each with the most significant first
 	tested  int              // number of keys
 	differ  int              // keys whose shares differ significantly, and enough to matter
 	omitted bool             // some keys were not counted
@@ -77,13 +77,13 @@ type attributeList struct {
 
 // rankAttributes returns the attributes that distinguish selected traces from the others.
 //
-// For each key, the shares of traces that meet each of several conditions are compared: the key has
-// a value, the key exists, and for numbers, the highest one lies in one of the deciles of the
-// others. Only traces that make a call on which the condition can be met are compared, and only
-// with traces of the same root operation (see base). The probability of a key is the lowest of its
-// conditions, multiplied by their number (Bonferroni). The keys that differ are selected as by
-// discoveries, and sorted by score: the largest difference of shares times the share of selected
-// traces that were compared. Inputs are listed before outcomes.
+// For each key, several conditions are tested by comparing the shares of traces that meet them: the
+// key has a certain value, the key exists and, for numbers, the highest one is in a certain decile
+// of the others. A comparison includes only traces that make a call on which the condition can be
+// met, and only within the same root operation (see base). The probability of a key is the lowest
+// probability of its conditions multiplied by their number (Bonferroni). discoveries selects the
+// keys that differ. They are sorted by score: the largest difference of shares times the share of
+// selected traces that were compared. Inputs are listed before outcomes.
 func (c *counter) rankAttributes() attributeList {
 	c.endTrace()
 	out := attributeList{omitted: c.omitted}
@@ -173,8 +173,8 @@ func (l *attributeLine) compare(b *bases, values []int) {
 	if l.values.op != equals || values == nil {
 		return
 	}
-	// Traces with more spans have more values of a key; that is a matter of their shape. Therefore,
-	// the share of the value among all values must differ, too.
+	// Traces with more spans have more values of a key, which only reflects their size. Therefore,
+	// the share of the value among all values must differ as well.
 	of := make([]pair, len(in.of))
 	for t, s := range in.stratum {
 		if s >= 0 {
@@ -188,7 +188,7 @@ func (l *attributeLine) compare(b *bases, values []int) {
 	}
 }
 
-// better reports whether a line is better to show than another one of the same key.
+// better reports whether to show a line rather than another line of the same key.
 func (l *attributeLine) better(than *attributeLine) bool {
 	value := func(l *attributeLine) float64 {
 		if l.difference() > 0 {
@@ -240,8 +240,8 @@ func (c *counter) existence(k *key, lines []*attributeLine) *attributeLine {
 	return &attributeLine{key: k, values: condition{op: exists}, traces: k.traces, has: c.split(k.traces)}
 }
 
-// fold joins lines with nearly the same traces. Of those with about the same score, the one of the
-// first rank names the line.
+// fold joins lines with nearly the same traces. Among lines with about the same score, the one with
+// the first rank names the joined line.
 func fold(lines []*attributeLine) (out []*attributeLine) {
 next:
 	for _, line := range lines {
@@ -262,9 +262,9 @@ next:
 	return out
 }
 
-// independentFirst moves lines to the end that differ only because of an earlier line: among the
-// traces that meet the condition of that one, and among the others, they do not. It leaves out
-// those that also differ much less.
+// independentFirst moves lines to the end that differ only because of an earlier line: they do not
+// differ among the traces that meet the earlier line's condition, nor among the others. It removes
+// such lines if they differ much less.
 func (c *counter) independentFirst(lines []*attributeLine) []*attributeLine {
 	var first, dependent []*attributeLine
 	for _, l := range lines {
@@ -284,8 +284,8 @@ func (c *counter) independentFirst(lines []*attributeLine) []*attributeLine {
 	return append(first, dependent...)
 }
 
-// differsWithin reports whether a line differs by itself among the traces that meet the condition
-// of an earlier line, and those that do not.
+// differsWithin reports whether a line differs on its own, within the traces that meet an earlier
+// line's condition and within the traces that do not.
 func (c *counter) differsWithin(l, earlier *attributeLine) bool {
 	b := bases{c: c, key: l.key, byCalls: make(map[string]*base)}
 	in := b.of(l)
@@ -309,7 +309,8 @@ func (c *counter) differsWithin(l, earlier *attributeLine) bool {
 	return within.probability < falseDiscoveryRate && within.difference()*l.difference() > 0
 }
 
-// overlap returns how many traces two sorted lists have in common, as share of all in either.
+// overlap returns the share of traces that two sorted lists have in common, of all traces in
+// either.
 func overlap(a, b []uint32) float64 {
 	common, i := 0, 0
 	for _, t := range a {

@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// baseline is what selected traces are compared with.
+// baseline selects the traces that selected traces are compared with.
 type baseline string
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Limits of calls. What exceeds them is counted as one.
+// Limits of calls. Further calls are counted as one.
 const (
 	maxOperations = 2000
 	maxCalls      = 4000
@@ -20,8 +20,8 @@ const (
 	spanMemory      = 96 // of the current trace
 )
 
-// callIndex records the calls in the counted traces. A call is a pair of operations: of the caller
-// and of what it calls.
+// callIndex records the calls in the counted traces. A call is a pair of operations: the caller's
+// and the callee's.
 type callIndex struct {
 	operations map[operationID]int32
 	byID       map[callID]int32
@@ -42,7 +42,7 @@ type call struct {
 	operation, caller operationID
 	traces            []uint32 // as of key
 	spans, failed     int
-	peer              int32 // which all its spans wait for; 0: none, -1: several
+	peer              int32 // peer that all its spans call; 0: none, -1: several
 }
 
 // traceSpan is a span of the current trace.
@@ -182,7 +182,7 @@ func (c *counter) countCall(n *call, s *traceSpan, t uint32) {
 	}
 }
 
-// countPlace records on which calls a value, and its key, occur.
+// countPlace records the calls on which a value and its key occur.
 func (c *counter) countPlace(v *value, call int32, failed bool) {
 	k := v.key
 	k.spans++
@@ -192,7 +192,7 @@ func (c *counter) countPlace(v *value, call int32, failed bool) {
 	c.memory += addTo(&v.calls, call) + addTo(&k.calls, call)
 }
 
-// addTo adds a number to a sorted list if it is not in it, and returns the memory that takes.
+// addTo adds a number to a sorted list if it is new, and returns the additional memory.
 func addTo(list *[]int32, n int32) int {
 	at, found := slices.BinarySearch(*list, n)
 	if found {
@@ -202,7 +202,7 @@ func addTo(list *[]int32, n int32) int {
 	return indexMemory
 }
 
-// waitingOn returns the names of the peers that calls wait for, which send no spans themselves.
+// waitingOn returns the names of the peers that calls wait for.
 func (c *counter) waitingOn() map[callName]string {
 	out := make(map[callName]string)
 	for i := range c.calls.list {

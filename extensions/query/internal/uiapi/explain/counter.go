@@ -14,18 +14,18 @@ import (
 
 // Limits of a counter.
 const (
-	// maxKeys is the maximum number of attribute keys that are counted. Those that occur first are.
+	// maxKeys is the maximum number of attribute keys that are counted. Further keys are ignored.
 	maxKeys = 1000
-	// maxDistinct is the maximum number of values of a key, and maxValues of all keys, that are
-	// counted at the same time. If there are more, the rarest are forgotten.
+	// maxDistinct is the maximum number of values of a key that are counted at the same time, and
+	// maxValues the maximum for all keys. If there are more, the rarest are forgotten.
 	maxDistinct, maxValues = 1000, 100_000
-	// fewDistinct is the number of values up to which a key forgets none.
+	// Keys with at most fewDistinct values forget none.
 	fewDistinct = 64
 	// maxResources is the maximum number of resources whose values are remembered.
 	maxResources = 10_000
 )
 
-// Approximate memory in bytes of what a counter holds.
+// Approximate sizes in bytes of the parts of a counter.
 const (
 	keyMemory   = 256
 	valueMemory = 160
@@ -33,7 +33,7 @@ const (
 )
 
 // counter counts which traces have which attributes. Callers call beginTrace for each trace, span
-// for each of its spans, and endTrace at the end. Not safe for concurrent use.
+// for each of its spans, and endTrace at the end. It is not safe for concurrent use.
 type counter struct {
 	account     *tracestore.Memory        // nil: no limit
 	chosenBy    map[tracestore.Field]bool // fields of the condition that selects traces, which are not ranked
@@ -46,7 +46,7 @@ type counter struct {
 	generation  int    // number of times that values were forgotten
 	text        []byte // scratch
 	resources   map[string]resourceValues
-	raw         []byte // resource of the span before
+	raw         []byte // resource of the previous span
 	resource    resourceValues
 	first, last uint64 // start and end of the current trace
 	calls       callIndex
@@ -59,8 +59,8 @@ type countedTrace struct {
 	root     int32 // operation of its root span
 }
 
-// keyID identifies a key. Resource attributes are counted for each service, because all services
-// have the same ones. service is "" for span attributes. The place Service without a key counts the
+// keyID identifies a key. Resource attributes are counted per service, because all services have
+// the same keys. service is "" for span attributes. The place Service without a key counts the
 // traces of a service.
 type keyID struct {
 	place   tracestore.Place
@@ -73,13 +73,13 @@ type key struct {
 	keyID
 	traces  []uint32 // indexes of counter.traces, ascending
 	values  map[string]*value
-	numbers []float64 // for each of traces the highest one
-	times   []uint8   // for each of traces the number of spans that have the key, at most 255
+	numbers []float64 // for each of traces, the highest number
+	times   []uint8   // for each of traces, the number of spans with the key, at most 255
 	text    bool      // not all values are numbers
 	owner   string    // a service that has the key
 	several bool      // more than one service has it
-	calls   []int32   // indexes of calls that have it, ascending; not of resource attributes
-	spans   int       // of these calls that have it
+	calls   []int32   // indexes of calls that have it, ascending; not for resource attributes
+	spans   int       // number of spans of these calls that have it
 	failed  int       // of these spans
 }
 
@@ -115,8 +115,8 @@ func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
 	return c
 }
 
-// beginTrace ends the trace before it and begins another one. The error is as in
-// tracestore.Reserve: then the trace is not counted.
+// beginTrace ends the previous trace and begins another one. If it returns an error, as
+// tracestore.Reserve does, the trace is not counted.
 func (c *counter) beginTrace(selected bool) error {
 	c.endTrace()
 	if err := c.charge(); err != nil {
@@ -183,7 +183,7 @@ func (c *counter) setResource(r *otlpdata.Resource) {
 	for i := range r.Attributes {
 		kv := &r.Attributes[i]
 		if kv.Key == serviceKey {
-			continue // the keys are counted by it
+			continue // keys are counted per service
 		}
 		if v := c.value(keyID{tracestore.ResourceAttribute, kv.Key, r.Service}, r.Service, kv.Value); v != nil {
 			values = append(values, v)
@@ -255,8 +255,8 @@ func numberOf(v otlpdata.Value) (float64, bool) {
 	return 0, false
 }
 
-// forget forgets the rarest values of a key, so that frequent ones can be counted, however many
-// values there are.
+// forget forgets the rarest values of a key, so that frequent ones can be counted regardless of the
+// number of values.
 func (c *counter) forget(k *key) {
 	c.generation++
 	keep := len(k.values) * 3 / 4
@@ -310,5 +310,5 @@ func (c *counter) split(traces []uint32) (p pair) {
 	return p
 }
 
-// pair is a number of selected traces, and one of the others.
+// pair holds a number of selected traces and a number of other traces.
 type pair struct{ selected, rest int }

@@ -19,8 +19,8 @@ import (
 
 var errSlowest = errors.New("must be a share above 0 and below 1")
 
-// slowestParam parses the share of traces, or spans, that are selected because they take longest.
-// It is 0 if the parameter is absent.
+// slowestParam parses the share of traces, or spans, to select by longest duration. It is 0 if the
+// parameter is absent.
 func slowestParam(ctx context.Context, b *core.Backend, v url.Values) (share float64, store tracestore.Aggregator, err error) {
 	store, ok := core.StoreAs[tracestore.Aggregator](ctx, b)
 	text := v.Get("sel_slowest")
@@ -38,7 +38,7 @@ func slowestParam(ctx context.Context, b *core.Backend, v url.Values) (share flo
 }
 
 // counts are the numbers of all traces that the query finds. The heatmap of the same query shows
-// the same.
+// the same numbers.
 type counts struct {
 	known   bool
 	exact   bool
@@ -48,7 +48,7 @@ type counts struct {
 	reasons tracestore.Reasons // why the threshold of the slowest is not exact
 }
 
-// countSlowest counts the traces of the query if the slowest ones are selected.
+// countSlowest counts the traces of the query if the selection is the slowest ones.
 func (r *request) countSlowest(slot *core.Slot) (out counts, err error) {
 	if r.slowest == 0 {
 		return out, nil
@@ -88,8 +88,8 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 	return out, nil
 }
 
-// slowestOf returns the duration that a share of the traces reaches, and how many do: more than the
-// share only if several take the same time.
+// slowestOf returns the minimum duration of the slowest share of the traces, and how many traces
+// reach it: more than the share only if durations are equal.
 func slowestOf(durations []uint64, share float64) (least uint64, n int) {
 	if len(durations) == 0 {
 		return 0, 0
@@ -103,7 +103,7 @@ func slowestOf(durations []uint64, share float64) (least uint64, n int) {
 	return least, len(durations) - first
 }
 
-// apply sets the numbers of an answer that can be told from the counts of all traces.
+// apply sets the numbers of a response that follow from the counts of all traces.
 func (n *counts) apply(out *answer, r *request, p *tracestore.PathProfile) {
 	complete := p.Complete()
 	out.Selected.Exact, out.Rest.Exact = complete && p.Selected.Share == 1, complete && p.Rest.Share == 1
@@ -117,7 +117,7 @@ func (n *counts) apply(out *answer, r *request, p *tracestore.PathProfile) {
 	out.Rest.Exact = out.Selected.Exact && n.exact
 }
 
-// selected returns the number of selected traces, if it can be told from these counts.
+// selected returns the number of selected traces, if it follows from these counts.
 func (n *counts) selected(r *request) (float64, bool) {
 	switch {
 	case !n.known:

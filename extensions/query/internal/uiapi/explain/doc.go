@@ -1,4 +1,4 @@
-// Package explain tells how selected traces differ from others: which attributes they have, in
+// Package explain shows how selected traces differ from others: which attributes they have, in
 // which operations they spend more time, and which calls they make more often.
 //
 //	api.go          the route and its parameters
@@ -15,6 +15,6 @@
 //	durations.go    durations of the traces with a value
 //	time.go         ranks operations and call paths by time
 //	shape.go        ranks call paths by frequency
-//	answer*.go      the answer
+//	answer*.go      the response
 //	tree*.go        selected traces as one tree
 package explain

@@ -11,15 +11,15 @@ import (
 // shownValues is the maximum number of values of a key whose durations are shown.
 const shownValues = 5
 
-// durationsAnswer is the durations of the traces with values of a key. Bucket b begins at the
+// durationsAnswer holds the durations of the traces with values of a key. Bucket b begins at the
 // duration 2^(b/4).
 type durationsAnswer struct {
 	First  int              `json:"first"` // bucket
 	Values []valueDurations `json:"values"`
 }
 
-// valueDurations is the durations of the traces with a value: the estimated number of traces in
-// each bucket from the first one on.
+// valueDurations holds the durations of the traces with a value: the estimated number of traces in
+// each bucket, starting at the first non-empty one.
 type valueDurations struct {
 	Text     string   `json:"text"`
 	Traces   uint64   `json:"traces"`
@@ -31,7 +31,7 @@ type valueDurations struct {
 const durationBuckets = tracestore.BucketsPerOctave / 4
 
 // durations returns the durations of the traces with the values of a line, and with other values of
-// its key. weights are the numbers of traces that each counted one stands for.
+// its key. weights are the numbers of traces that each counted trace represents.
 func (c *counter) durations(l *attributeLine, w weights) durationsAnswer {
 	rows := c.durationRows(l)
 	low, high := tracestore.Buckets, 0
@@ -63,8 +63,8 @@ type durationRow struct {
 	traces []uint32
 }
 
-// durationRows returns the most frequent values of the key of a line, with that of the line; or for
-// other conditions the traces that meet it, and those that do not.
+// durationRows returns the most frequent values of a line's key, including the line's value. For
+// other conditions, it returns the traces that meet the condition and the traces that do not.
 func (c *counter) durationRows(l *attributeLine) []durationRow {
 	if l.values.op != equals {
 		others := l.key.traces

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// attributeKind says what a difference in an attribute tells.
+// attributeKind says whether a difference in an attribute may be a cause or is a consequence.
 type attributeKind uint8
 
 const (
@@ -35,15 +35,16 @@ var outcomeWords = []string{
 	"duration", "latency", "elapsed", "ms", "millis", "seconds", "nanos", "ns",
 }
 
-// outcomeShare is the share of spans with a key that failed, from which the key is an outcome.
+// A key is an outcome if at least outcomeShare of the spans with it failed.
 const outcomeShare = 0.95
 
-// kindOf returns what a difference in a key tells: attributes of resources are inputs, and others
-// by their name, which follows the semantic conventions of OpenTelemetry. Where the name does not
-// say it, the data does: what only failed spans have, of calls that also succeed, is an outcome.
+// kindOf returns the kind of a key. Attributes of resources are inputs; others are classified by
+// name, according to OpenTelemetry's semantic conventions. If the name is not conclusive, the data
+// decides: a key that only failed spans have, on calls that also succeed, is an outcome.
 //
-// There is no kind for attributes that only name the operation. Traces are compared where they make
-// the same call (see base), and there such an attribute does not differ; see also namesCall.
+// There is no kind for attributes that only name the operation. Traces are compared if they make
+// the same call (see base), and for the same call such an attribute does not differ; see also
+// namesCall.
 func (c *counter) kindOf(k *key) attributeKind {
 	if k.place == tracestore.ResourceAttribute {
 		return input
@@ -76,7 +77,7 @@ func (c *counter) namesCall(k *key) bool {
 	return k.place != tracestore.ResourceAttribute && n <= len(k.calls) && k.spans >= all
 }
 
-// spansOf returns the number of all spans, and of the failed ones, of calls that may have a key.
+// spansOf returns the numbers of all spans and of failed spans of calls that may have a key.
 func (c *counter) spansOf(k *key) (all, failed int) {
 	for _, i := range k.calls {
 		all, failed = all+c.calls.list[i].spans, failed+c.calls.list[i].failed
@@ -84,7 +85,7 @@ func (c *counter) spansOf(k *key) (all, failed int) {
 	return all, failed
 }
 
-// Ranks of inputs that the same traces have. The first one names the others' line.
+// Ranks of inputs that the same traces have. The first one names the joined line.
 const (
 	rankVersion = iota // what was deployed
 	rankFlag           // what was switched

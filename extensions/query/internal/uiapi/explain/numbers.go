@@ -6,9 +6,9 @@ import (
 	"sort"
 )
 
-// numberLines returns a line for each range of numbers that has a tenth of the other traces; fewer
-// if many numbers are equal. It returns none if a value is not a number, or if too few of the
-// others have the key.
+// numberLines returns a line for each range of numbers with a tenth of the other traces, or fewer
+// lines if many numbers are equal. It returns none if a value is not a number, or if too few of the
+// other traces have the key.
 func (c *counter) numberLines(k *key) []*attributeLine {
 	if k.text {
 		return nil
@@ -47,7 +47,7 @@ func (c *counter) numberLines(k *key) []*attributeLine {
 	return slices.DeleteFunc(out, func(l *attributeLine) bool { return len(l.traces) == 0 })
 }
 
-// decileBounds returns the highest number of each decile except the last one, without repetitions,
+// decileBounds returns the highest number of each decile except the last one, without duplicates,
 // and for each the number of deciles up to it.
 func decileBounds(numbers []float64) (bounds []float64, ranks []int) {
 	slices.Sort(numbers)
@@ -62,8 +62,8 @@ func decileBounds(numbers []float64) (bounds []float64, ranks []int) {
 	return bounds, ranks
 }
 
-// setBounds makes the observed numbers the bounds, except that the lowest and the highest range
-// have one bound.
+// setBounds sets the bounds to the observed numbers. The lowest and the highest range have only one
+// bound.
 func (v *condition) setBounds(lowest, highest bool) {
 	if !lowest {
 		v.low = v.observed[0]
@@ -73,7 +73,7 @@ func (v *condition) setBounds(lowest, highest bool) {
 	}
 }
 
-// widen joins a range with neighbours whose shares differ in the same direction, each clearly.
+// widen joins a range with neighbors whose shares clearly differ in the same direction.
 func (c *counter) widen(best *attributeLine, lines []*attributeLine, b *bases) *attributeLine {
 	var ranges []*attributeLine
 	for _, line := range lines {

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// errRead ends the reading of traces when there is no more time.
+// errRead stops reading traces when time runs out.
 var errRead = errors.New("no more time to read traces")
 
 // countAttributes reads the examined traces of a profile and counts their attributes. incomplete
@@ -29,8 +29,8 @@ func countAttributes(slot *core.Slot, p *tracestore.PathProfile, c *counter) (in
 	return incomplete, err
 }
 
-// examined returns the traces of a profile, and which of them are selected. The two sides are
-// mixed, so that the first traces are a sample of both.
+// examined returns the traces of a profile, and which of them are selected. The two sides are mixed
+// so that the first traces are a sample of both.
 func examined(p *tracestore.PathProfile) ([]tracestore.TraceRef, map[otlpdata.TraceID]bool) {
 	sides := [2][]otlpdata.TraceID{p.Rest.IDs, p.Selected.IDs}
 	n := len(sides[0]) + len(sides[1])
@@ -91,8 +91,8 @@ func (r *reader) read(refs []tracestore.TraceRef) error {
 	return nil
 }
 
-// earlyDeadline returns a time before the deadline of a query, with a tenth of the remaining time
-// left to answer in. It is zero if there is no deadline.
+// earlyDeadline returns a time before the deadline of a query that leaves a tenth of the remaining
+// time for the response. It is zero if there is no deadline.
 func earlyDeadline(ctx context.Context) time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {

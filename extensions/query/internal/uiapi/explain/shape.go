@@ -12,17 +12,17 @@ import (
 const (
 	// maxShapeLines is the maximum number of lines.
 	maxShapeLines = 8
-	// minPathTraces is the minimum number of traces that must have a call path or an operation.
-	// Rarer ones cannot differ significantly; testing them would only hide others.
+	// minPathTraces is the minimum number of traces with a call path or an operation. Rarer ones
+	// cannot differ significantly; testing them would only hide others.
 	minPathTraces = 5
 	// minShapeScore is the minimum score of a line.
 	minShapeScore = 0.05
-	// minCallRatio is the minimum factor by which the calls for each call of the caller differ.
-	// Otherwise only the caller differs.
+	// minCallRatio is the minimum factor by which the calls per call of the caller differ.
+	// Otherwise, only the caller differs.
 	minCallRatio = 1.25
 )
 
-// ShapeLine is a call path that is more, or less, frequent in selected traces.
+// ShapeLine is a call path that is more or less frequent in selected traces.
 type ShapeLine struct {
 	Path          int // index in PathProfile.Paths
 	Service, Name string
@@ -33,20 +33,20 @@ type ShapeLine struct {
 	// Score is how much the path distinguishes selected traces, from -1 (only the rest has it) to 1
 	// (only selected traces have it, and all of them).
 	Score float64
-	// Below is the number of call paths below this one that differ, too.
+	// Below is the number of call paths below this one that differ as well.
 	Below int
-	// Probability is that of a difference of at least this size if there is none.
+	// Probability is the p-value: the probability of a difference of at least this size by chance.
 	Probability float64
 }
 
-// PathFrequency is how often traces have a call path.
+// PathFrequency says how often traces have a call path.
 type PathFrequency struct{ Traces, Calls float64 }
 
-// RankShape returns the call paths that selected traces have more, or less, often than the rest:
-// those that they have more often first, then the highest absolute score. Of a path and those below
-// it, only the first one is listed, unless they differ from it. A line is significant by a test on
-// shares of traces or by Welch's test on the calls of each trace, with a false discovery rate of
-// 1 %. There are none if a set has fewer than minTraces traces.
+// RankShape returns the call paths that selected traces have more or less often than the rest. More
+// frequent paths come first; within these groups, paths are sorted by absolute score. Paths below a
+// listed path are omitted unless they differ from it. Significance is determined by a test on
+// shares of traces or by Welch's test on the calls of each trace, with a false discovery rate of 1
+// %. The result is empty if a set has fewer than minTraces traces.
 func RankShape(p *tracestore.PathProfile) []ShapeLine {
 	if p.Selected.Traces < minTraces || p.Rest.Traces < minTraces {
 		return nil
@@ -98,8 +98,8 @@ func frequency(n *tracestore.PathCounts, set *tracestore.PathSet) PathFrequency 
 	return PathFrequency{Traces: mean(float64(n.Traces), set), Calls: mean(float64(n.Calls), set)}
 }
 
-// shapeScore returns the larger one of the difference of the shares of traces, and the relative
-// difference of calls times the share of traces that have the path.
+// shapeScore returns the larger of two differences: the difference of the shares of traces, and the
+// relative difference of calls times the share of traces with the path.
 func shapeScore(selected, rest PathFrequency) float64 {
 	presence := selected.Traces - rest.Traces
 	calls := (selected.Calls - rest.Calls) / max(selected.Calls, rest.Calls) * max(selected.Traces, rest.Traces)
@@ -109,9 +109,9 @@ func shapeScore(selected, rest PathFrequency) float64 {
 	return presence
 }
 
-// followsCaller reports whether the calls of a path, for each call of its caller, are about the
-// same in both sets, and so are the shares of the traces with the caller that have it. It does,
-// too, if the caller is in one set only.
+// followsCaller reports whether a path differs only because its caller does: the calls per call of
+// the caller are about the same in both sets, and so is the share of the caller's traces that have
+// the path, or the caller is in one set only.
 func followsCaller(p *tracestore.PathProfile, at int) bool {
 	c := &p.Paths[at]
 	if c.Parent < 0 {

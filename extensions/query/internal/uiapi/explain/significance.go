@@ -7,7 +7,7 @@ import (
 )
 
 // falseDiscoveryRate is the expected share of lines that differ only by chance. attributeRate is
-// the one for attributes. It is lower because users take these lines for the cause.
+// the rate for attributes, which is lower because users tend to see these lines as the cause.
 const falseDiscoveryRate, attributeRate = 0.01, 0.001
 
 // minTraces is the minimum number of traces of each side. With fewer, shares say little.
@@ -17,8 +17,8 @@ const minTraces = 30
 // approximation of the binomial one.
 const fewExpected = 10
 
-// proportionTest returns the probability that shares differ at least as much as n of of if there is
-// no difference: stratifiedTest with one stratum. The result is 1 if a side is empty.
+// proportionTest returns the p-value of the difference between the shares n of of: stratifiedTest
+// with one stratum. The result is 1 if a side is empty.
 func proportionTest(n, of pair) float64 { return stratifiedTest([]pair{n}, []pair{of}) }
 
 // exactTest is Fisher's exact test for several strata: the probability of the observed or a more
@@ -71,7 +71,7 @@ func logChoose(n, k int) float64 {
 	return gamma(n) - gamma(k) - gamma(n-k)
 }
 
-// shareOf returns n of all as share, 0 if there are none.
+// shareOf returns n / all, or 0 if all is 0.
 func shareOf(n, all int) float64 {
 	if all == 0 {
 		return 0
@@ -80,8 +80,8 @@ func shareOf(n, all int) float64 {
 }
 
 // discoveries returns which of several independent or positively dependent tests are significant,
-// by the procedure of Benjamini and Hochberg: of those, the expected share that is due to chance is
-// at most the rate.
+// by the procedure of Benjamini and Hochberg: the expected share of chance results among them is at
+// most the rate.
 func discoveries(p []float64, rate float64) []bool {
 	order := make([]int, len(p))
 	for i := range order {

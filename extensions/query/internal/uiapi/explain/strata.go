@@ -6,15 +6,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// base is the traces among which a condition is compared: those that make a call on which it can be
-// met, in strata of traces with the same root operation. Where all calls of an operation have the
-// same value, it tells only that the operation is called, and does not differ within a base.
+// base holds the traces among which a condition is compared: traces that make a call on which it
+// can be met, in strata of traces with the same root operation. A value that all calls of an
+// operation have says only that the operation is called, so it does not differ within a base.
 type base struct {
 	stratum []int32 // of each counted trace; -1: not in the base
 	of      []pair  // by stratum
 }
 
-// newBase returns a base without traces, with a number of strata for each root operation.
+// newBase returns an empty base with a number of strata for each root operation.
 func (c *counter) newBase(perRoot int) *base {
 	b := &base{stratum: make([]int32, len(c.traces)), of: make([]pair, perRoot*len(c.calls.operations))}
 	for i := range b.stratum {
@@ -40,8 +40,8 @@ type bases struct {
 	byCalls map[string]*base
 }
 
-// maxTimes is the number of spans with a key up to which traces with different numbers of them are
-// compared separately, where the highest number of a trace counts.
+// maxTimes limits the strata by the number of spans with a key. Where the highest value of a trace
+// counts, traces with different numbers of such spans are compared separately up to this number.
 const maxTimes = 4
 
 // of returns the base of a line.
@@ -95,8 +95,8 @@ func (b *base) split(c *counter, traces []uint32) []pair {
 
 // comparison is the result of comparing a condition among traces of the same strata.
 type comparison struct {
-	// selected and rest are the shares of the two sides that meet the condition: means of the
-	// strata that have traces of both sides, weighted by how precise these are.
+	// selected and rest are the shares of the two sides that meet the condition: means over the
+	// strata with traces of both sides, weighted by precision.
 	selected, rest float64
 	covered        int // selected traces in these strata
 	probability    float64
@@ -104,7 +104,7 @@ type comparison struct {
 
 func (c *comparison) difference() float64 { return c.selected - c.rest }
 
-// compare compares has of of, in each stratum, by the method of Mantel and Haenszel.
+// compare compares the shares has of of in each stratum by the method of Mantel and Haenszel.
 func compare(has, of []pair) (out comparison) {
 	weights := 0.0
 	for s := range of {
@@ -127,9 +127,9 @@ func compare(has, of []pair) (out comparison) {
 	return out
 }
 
-// stratifiedTest returns the probability that shares differ at least as much as has of of, in the
-// same direction in all strata, if there is no difference: a two-sided test of Cochran, Mantel and
-// Haenszel. It uses the normal distribution, or the exact one if the numbers are small.
+// stratifiedTest returns the p-value of a difference in the same direction in all strata between
+// the shares has of of: the two-sided test of Cochran, Mantel and Haenszel. It uses the normal
+// distribution, or the exact one if the numbers are small.
 func stratifiedTest(has, of []pair) float64 {
 	observed, expected, variance, smaller := 0.0, 0.0, 0.0, 0.0
 	for s := range of {

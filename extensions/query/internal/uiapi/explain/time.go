@@ -14,22 +14,23 @@ const (
 	maxTimeLines = 8
 	// minTimeRatio is the minimum difference relative to the larger of the two means.
 	minTimeRatio = 0.1
-	// minTimeOfTrace is the minimum difference relative to the mean length of the critical paths of
-	// the rest. What takes less does not explain anything.
+	// minTimeOfTrace is the minimum difference relative to the mean length of the rest's critical
+	// paths. Smaller differences explain nothing.
 	minTimeOfTrace = 0.01
-	// minTimeOfDifference is the minimum difference relative to that of the mean lengths of the
-	// critical paths. In slow traces most operations take a little longer.
+	// minTimeOfDifference is the minimum difference relative to the difference of the mean lengths
+	// of the critical paths. In slow traces, most operations take a little longer.
 	minTimeOfDifference = 0.1
-	// fewTimeLines is the maximum number of lines if none differs that much.
+	// fewTimeLines is the maximum number of lines if none reaches this minimum.
 	fewTimeLines = 3
 )
 
 // TimeRanking is the ranked list of times.
 type TimeRanking struct {
-	// Operations are the operations whose own time on the critical path differs, the largest
-	// difference first, and Paths are the call paths.
+	// Operations and Paths are the operations and call paths whose own time on the critical path
+	// differs, the largest difference first.
 	Operations, Paths []TimeLine
-	// Differ is the number of operations that differ significantly, with those that are not listed.
+	// Differ is the number of operations that differ significantly, including operations that are
+	// not listed.
 	Differ int
 	// Selected and Rest are the mean lengths of the critical paths in nanoseconds.
 	Selected, Rest float64
@@ -42,18 +43,18 @@ type TimeLine struct {
 	Kind           int32   // 0 for an operation
 	Selected, Rest float64 // mean of all traces of the set in nanoseconds
 	Difference     float64 // Selected - Rest
-	// Share is the difference as share of that of the mean lengths of the critical paths. It may be
-	// negative, or more than 1, because other differences are opposite. It is 0 if the lengths do
-	// not differ.
+	// Share is the difference divided by the difference of the mean lengths of the critical paths.
+	// It may be negative or above 1, because other differences may be opposite. It is 0 if the
+	// lengths do not differ.
 	Share float64
 	// Probability is that of a difference of at least this size if there is none.
 	Probability float64
 }
 
-// RankTime returns the operations and the call paths on which selected traces spend more, or less,
-// time of their critical path than the rest. A line is significant by Welch's test on the sums of
-// each trace, with a false discovery rate of 1 %, and must be large enough to matter. There are
-// none if a set has fewer than minTraces traces.
+// RankTime returns the operations and call paths on which selected traces spend more or less time
+// of their critical path than the rest. A difference must be significant by Welch's test on the
+// sums of each trace, with a false discovery rate of 1 %, and large enough to matter. The result is
+// empty if a set has fewer than minTraces traces.
 func RankTime(p *tracestore.PathProfile) TimeRanking {
 	out := TimeRanking{Selected: mean(float64(p.Selected.Time), &p.Selected), Rest: mean(float64(p.Rest.Time), &p.Rest)}
 	if p.Selected.Traces < minTraces || p.Rest.Traces < minTraces {
@@ -96,8 +97,8 @@ func timeLine(p *tracestore.PathProfile, selected, rest *tracestore.PathCounts) 
 	return line
 }
 
-// chooseTimes returns the lines that are significant and differ by at least a number of
-// nanoseconds, and how many were significant. total is the difference of the critical paths.
+// chooseTimes returns the significant lines that differ by at least a number of nanoseconds, and
+// the number of all significant lines. total is the difference of the critical paths.
 func chooseTimes(lines []TimeLine, total, least float64) (chosen []TimeLine, differ int) {
 	lines = slices.DeleteFunc(lines, func(l TimeLine) bool { return l.Selected == 0 && l.Rest == 0 }) // not on the path
 	probabilities := make([]float64, len(lines))
@@ -134,8 +135,8 @@ func chooseTimes(lines []TimeLine, total, least float64) (chosen []TimeLine, dif
 // mean returns a sum for each trace of a set.
 func mean(sum float64, set *tracestore.PathSet) float64 { return sum / max(float64(set.Traces), 1) }
 
-// welchTest returns the probability that the means of two samples differ at least as much if there
-// is no difference, from the sums and the sums of squares of all traces: a two-sided test of Welch.
+// welchTest returns the p-value of the difference of two means, from the sums and the sums of
+// squares of all traces: Welch's two-sided test.
 func welchTest(p *tracestore.PathProfile, selected, selectedSquares, rest, restSquares float64) float64 {
 	n, m := float64(p.Selected.Traces), float64(p.Rest.Traces)
 	v := varianceOfMean(selected, selectedSquares, n)

@@ -15,7 +15,7 @@ import (
 // defaultTreeTraces is the default number of traces of a tree.
 const defaultTreeTraces = 500
 
-// tree sums up the selected traces as one tree. The store samples them; they are read once more,
+// tree merges the selected traces into one tree. The store samples them; they are then reread,
 // because its counts have no durations.
 func (r request) tree(slot *core.Slot) (any, tracestore.Reasons, error) {
 	all, err := r.countSlowest(slot)
@@ -82,7 +82,7 @@ func addTraces(slot *core.Slot, ids []otlpdata.TraceID, w *callpath.Waterfall) (
 		if err != nil {
 			return nil, err
 		}
-		if incomplete.Complete() { // of the same damage, each trace says so
+		if incomplete.Complete() { // each trace reports the same damage
 			incomplete.Add(damage...)
 		}
 	}

@@ -29,7 +29,7 @@ type treeColumns struct {
 	Errors  []uint64         `json:"errors"`
 	Self    []float64        `json:"self"`    // own time on the critical path, mean of all examined traces
 	Start   []uint64         `json:"start"`   // median, after the start of the trace
-	P50     []uint64         `json:"p50"`     // of the duration of a call
+	P50     []uint64         `json:"p50"`     // median duration of a call
 	P95     []uint64         `json:"p95"`     // likewise
 	Slowest []exampleAnswer  `json:"slowest"` // call
 	Failed  []*exampleAnswer `json:"failed"`  // the slowest failed call; null: none
@@ -41,7 +41,7 @@ type exampleAnswer struct {
 	Span  string `json:"span"`
 }
 
-// treeOf returns the answer for the traces that were read of a sample.
+// treeOf returns the response for the traces of a sample that were read.
 func treeOf(w *callpath.Waterfall, sample *tracestore.PathProfile) *treeAnswer {
 	p, times := w.Answer()
 	sample.Reasons.Add(p.Reasons...)
@@ -64,7 +64,7 @@ func treeOf(w *callpath.Waterfall, sample *tracestore.PathProfile) *treeAnswer {
 	return out
 }
 
-// mostTime returns which call paths are answered: those with the most time, and their callers.
+// mostTime returns which call paths to include: the ones with the most time, and their callers.
 func mostTime(p *tracestore.PathProfile, times []callpath.PathTimes) (keep []bool, omitted int) {
 	order := make([]int, len(times))
 	for i := range order {

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Template is a link template: configuration, and part of the answer of /api/ui/v1/config.
+// Template is a link template: configuration, and part of the response of /api/ui/v1/config.
 type Template struct {
 	Name     string   `yaml:"name" json:"name" doc:"Text of the link."`
 	URL      string   `yaml:"url" json:"url" doc:"Address with placeholders, such as https://logs.example.com/{traceId}; docs/link-templates.md lists them."`
@@ -68,7 +68,7 @@ func (t *Template) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Schemes of links. A link can do no more than open a page or a message.
+// Schemes of links. A link can only open a page or a message.
 var schemes = []string{"http", "https", "mailto"}
 
 // checkURL checks an address with placeholders.
@@ -124,7 +124,7 @@ func fill(text string) (filled string, first int, err error) {
 	}
 }
 
-// Names of placeholders, and the units of those that are times.
+// Names of placeholders, with units for times.
 var (
 	names = []string{"traceId", "spanId", "service", "operation"}
 	times = map[string][]string{

@@ -6,17 +6,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// maxHalvings bounds the sampling: one of a million traces.
+// maxHalvings bounds the sampling: one in a million traces.
 const maxHalvings = 20
 
-// sample selects one of 2^halvings traces by their ids. The traces of a smaller sample are in each
-// larger one, too.
+// sample selects one in 2^halvings traces by their ids. A larger sample contains all traces of a
+// smaller one.
 type sample struct{ halvings uint }
 
 // includes reports whether a trace is in the sample.
 func (s sample) includes(id otlpdata.TraceID) bool { return mix(id)>>(64-s.halvings) == 0 }
 
-// oneIn returns of how many traces one is in the sample.
+// oneIn returns n if the sample contains one in n traces.
 func (s sample) oneIn() int { return 1 << s.halvings }
 
 // mix returns a hash of an id, because parts of ids can be times or zero.

@@ -15,8 +15,7 @@ type spanEvents struct {
 	config *Config
 	where  tracestore.Expr
 	sent   int // in this interval
-	// Spans since the beginning: those that were sent, and those that matched but exceeded the rate
-	// limit.
+	// Spans since the beginning that were sent, and that matched but exceeded the rate limit.
 	shown, leftOut int
 }
 

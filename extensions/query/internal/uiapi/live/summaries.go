@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// reader reads summaries from the store of a backend. A summary of what was stored, and not of what
-// the client has seen, is complete also if parts of the trace arrived before the client, or were
-// missed.
+// reader reads summaries from the store of a backend. Because it reads the stored trace and not
+// only the spans that were watched, a summary is complete even if parts of the trace arrived before
+// the client or were missed.
 type reader struct {
 	ctx      context.Context
 	backend  *core.Backend

@@ -19,8 +19,8 @@ import (
 const eventStream = "text/event-stream"
 
 const (
-	interval     = time.Second      // to which rate limits apply, and after which counts are sent
-	steps        = 4                // of an interval, in which summaries of traces are sent
+	interval     = time.Second      // interval of rate limits, and between counts
+	steps        = 4                // steps of an interval; summaries of traces are sent in each
 	keepAlive    = 15 * time.Second // maximum time without an event
 	writeTimeout = 10 * time.Second // maximum time for a client to read an event
 )
@@ -47,7 +47,7 @@ func (a *API) Routes() []httpapi.Route {
 	return []httpapi.Route{{Pattern: "GET " + Path, Handler: a.tail}}
 }
 
-// Close ends the answers to all clients. The listener waits for them when it stops.
+// Close ends the responses to all clients. The listener waits for them when it stops.
 func (a *API) Close() { a.once.Do(func() { close(a.stop) }) }
 
 // params are the parameters of a request.
@@ -81,7 +81,7 @@ func ofParam(v url.Values) (bool, error) {
 	return false, httpapi.ParamError("of", errOf)
 }
 
-// tail answers GET /api/ui/v1/tail with server-sent events for spans or traces, as they are stored.
+// tail serves GET /api/ui/v1/tail with server-sent events for spans or traces as they are stored.
 func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	p, err := parse(r)
 	store, ok := core.StoreAs[tracestore.Follower](r.Context(), a.backend)

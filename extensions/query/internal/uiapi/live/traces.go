@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// traceMemory is the memory in bytes that is reserved for each watched trace.
+// traceMemory is the reserved memory in bytes for each watched trace.
 const traceMemory = 1 << 10
 
 // watchedTrace is a trace with a matching span, until max_wait after its last span.
@@ -25,12 +25,12 @@ type watchedTrace struct {
 	matched route.Matched
 }
 
-// traceCounts counts traces since the beginning: those that were shown, and those left out because
-// too many were watched, because they are too long, and because they could not be read.
+// traceCounts counts traces since the beginning: traces that were shown, and traces that were left
+// out because too many were watched, because they are too long, and because they could not be read.
 type traceCounts struct{ shown, evicted, tooLong, unread int }
 
-// traceEvents watches the traces with matching spans, and makes an event for each that has got no
-// span for some time. It holds only the ids of traces: the store has their spans.
+// traceEvents watches the traces with matching spans, and makes an event for each trace that has
+// not received a span for some time. It holds only the ids of traces; the store has their spans.
 type traceEvents struct {
 	config  *Config
 	where   tracestore.Expr
@@ -48,8 +48,8 @@ type traceEvents struct {
 
 // summaryReader reads summaries of traces.
 type summaryReader interface {
-	// read calls found with the summaries of traces, in any order. It leaves out those that cannot
-	// be read, and returns the number of those that are too long.
+	// read calls found with the summaries of traces, in any order. It leaves out unreadable traces,
+	// and returns the number of traces that are too long.
 	read(ids []otlpdata.TraceID, found func(*tracestore.Summary)) (tooLong int)
 }
 
@@ -83,8 +83,8 @@ func (e *traceEvents) span(dst []byte, s tracestore.Span) []byte {
 	return dst
 }
 
-// addTrace begins to watch a trace. It returns nil if it is not in the sample any more, or if too
-// many traces are watched.
+// addTrace starts watching a trace. It returns nil if the trace is no longer in the sample, or if
+// too many traces are watched.
 func (e *traceEvents) addTrace(id otlpdata.TraceID) *watchedTrace {
 	if len(e.watched) >= e.config.MaxTraces {
 		e.forget(func(w *watchedTrace) bool { return w.sent })
@@ -140,7 +140,7 @@ func (e *traceEvents) tick(dst []byte, last bool) []byte {
 	return dst
 }
 
-// due returns the traces whose summaries can be sent, those first that have waited longest.
+// due returns the traces whose summaries can be sent, the longest-waiting first.
 func (e *traceEvents) due(now time.Time) []*watchedTrace {
 	var due []*watchedTrace
 	for _, w := range e.watched {

@@ -125,7 +125,7 @@ func (c *watcher) status() {
 	c.buf = append(c.buf, "}\n\n"...)
 }
 
-// end sends the counts and the reason why the answer ends.
+// end sends the counts and the reason why the response ends.
 func (c *watcher) end(reason string) error {
 	c.status()
 	c.buf = otlpdata.AppendJSONString(append(c.buf, "event: end\ndata: {\"reason\":"...), reason)

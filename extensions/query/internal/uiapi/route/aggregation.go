@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// SampleShare says which share of the spans was examined, and estimates the totals.
+// SampleShare holds the examined share of the spans, and estimates of the totals.
 type SampleShare struct {
 	Share           float64 `json:"share"`
 	Scanned         int     `json:"scanned"`
@@ -21,7 +21,7 @@ type SampleShare struct {
 	RelativeError   float64 `json:"relativeError,omitempty"` // of EstimatedSpans
 }
 
-// ShareOf describes an aggregate of which a part of the spans was examined.
+// ShareOf describes an aggregate for which a part of the spans was examined.
 func ShareOf(a *tracestore.Aggregate, part float64) SampleShare {
 	return SampleShare{Share: part, Scanned: a.Scanned, EstimatedSpans: Estimate(a.Spans, part), EstimatedErrors: Estimate(a.Errors, part),
 		RelativeError: a.RelativeError}
@@ -46,7 +46,7 @@ func AggregationParams(ctx context.Context, b *core.Backend, v url.Values) (agg 
 	return agg, nil
 }
 
-// DependOnTraces sets Set, also if the spans do not depend on whole traces.
+// DependOnTraces sets Set, even if the spans do not depend on whole traces.
 func DependOnTraces(agg *core.Aggregation) {
 	if agg.Set == nil {
 		agg.Set, agg.Where = storequery.Select{Where: agg.Where}, nil

@@ -15,10 +15,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Query asks the store. It returns the data of the answer and why the answer is incomplete.
+// Query queries the store. It returns the data of the response, and why the response is incomplete.
 type Query func(slot *core.Slot) (data any, incomplete tracestore.Reasons, err error)
 
-// Handler answers requests whose answer is one JSON value. parse reads the parameters; its errors
+// Handler serves requests whose response is one JSON value. parse reads the parameters; its errors
 // are for the client.
 func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context, v url.Values) (Query, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context,
 	}
 }
 
-// ErrUnsupported is matched by errors that say that the store cannot answer a request.
+// ErrUnsupported is matched by the errors of requests that the store does not support.
 var ErrUnsupported = errors.New("store cannot")
 
 func statusOf(err error) int {
@@ -62,7 +62,7 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-// WriteData answers with one value. incomplete says why it is incomplete.
+// WriteData responds with one value. incomplete says why it is incomplete.
 func WriteData(b *core.Backend, w http.ResponseWriter, r *http.Request, data any, incomplete tracestore.Reasons) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -88,7 +88,7 @@ func (n Nanos) MarshalJSON() ([]byte, error) {
 // NanosOf returns a time as nanoseconds since the Unix epoch, 0 for earlier times.
 func NanosOf(t time.Time) Nanos { return Nanos(max(t.UnixNano(), 0)) }
 
-// Duration rounds a duration in nanoseconds. Longer ones than an int64 can hold become the longest.
+// Duration rounds a duration in nanoseconds. It is limited to the maximum of an int64.
 func Duration(ns float64) int64 {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

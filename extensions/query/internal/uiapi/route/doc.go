@@ -1,3 +1,2 @@
-// Package route is what the routes of /api/ui/v1 share: their parameters and the forms of their
-// answers.
+// Package route contains what the routes of /api/ui/v1 share: parameters and response formats.
 package route

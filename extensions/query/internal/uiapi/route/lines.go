@@ -9,21 +9,21 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 )
 
-// Lines writes an answer that is sent line by line, each as soon as it is complete.
+// Lines writes a response that is sent line by line, each line as soon as it is complete.
 type Lines struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buf     []byte
 }
 
-// NewLines begins an answer of the given content type.
+// NewLines begins a response of the given content type.
 func NewLines(w http.ResponseWriter, contentType string) *Lines {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("X-Accel-Buffering", "no") // disables the buffering of proxies
 	return &Lines{w: w, control: http.NewResponseController(w)}
 }
 
-// HeadOnly answers HEAD requests without running the query, and reports whether it did.
+// HeadOnly responds to HEAD requests without running the query, and reports whether it did.
 func HeadOnly(w http.ResponseWriter, r *http.Request, contentType string) bool {
 	if r.Method != http.MethodHead {
 		return false
@@ -47,7 +47,7 @@ func (l *Lines) Value(name string, v any) error {
 	return l.Line(func(dst []byte) []byte { return append(dst, b...) })
 }
 
-// Send sends bytes at once. The error matches core.ErrUndelivered.
+// Send sends bytes immediately. The error matches core.ErrUndelivered.
 func (l *Lines) Send(b []byte) error {
 	_, err := l.w.Write(b)
 	if err == nil {
@@ -56,13 +56,13 @@ func (l *Lines) Send(b []byte) error {
 	return core.Undelivered(err)
 }
 
-// ExtendDeadlines removes the read deadline of the listener and allows the client timeout for
-// reading the next part of the answer.
+// ExtendDeadlines removes the read deadline of the listener and gives the client timeout to read
+// the next part of the response.
 func (l *Lines) ExtendDeadlines(now time.Time, timeout time.Duration) error {
 	return ExtendDeadlines(l.w, now, timeout)
 }
 
-// ExtendDeadlines is [Lines.ExtendDeadlines] for an answer that is sent at once.
+// ExtendDeadlines is like [Lines.ExtendDeadlines] for a response that is sent as a whole.
 func ExtendDeadlines(w http.ResponseWriter, now time.Time, timeout time.Duration) error {
 	control := http.NewResponseController(w)
 	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(now.Add(timeout)))

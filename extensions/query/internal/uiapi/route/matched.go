@@ -14,7 +14,7 @@ import (
 // MaxMatchedIDs is the maximum number of ids of matching spans for each trace.
 const MaxMatchedIDs = 10
 
-// Matched is the matching spans of a trace: their number, and the ids of the first ones by start.
+// Matched holds the number of matching spans of a trace, and the ids of the first ones by start.
 type Matched struct {
 	Spans int
 	First []SpanKey // at most [MaxMatchedIDs]
@@ -47,7 +47,8 @@ func (m *Matched) AppendJSON(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// InsertFirst inserts v into a sorted list and keeps the first ones, at most the given number.
+// InsertFirst inserts v into a sorted list and keeps at most the given number of elements from the
+// start.
 func InsertFirst[T any](list []T, v T, compare func(a, b T) int, most int) []T {
 	i, _ := slices.BinarySearchFunc(list, v, compare)
 	if i == most {

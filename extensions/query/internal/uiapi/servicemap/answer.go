@@ -29,8 +29,8 @@ type nodeColumns struct {
 	P95        []*int64 `json:"p95"`
 }
 
-// edgeColumns are the calls between two nodes, sorted by their names. Timed is the number of calls
-// with a known duration, from which P50 and P95 are calculated.
+// edgeColumns are the calls between two nodes, sorted by the names of the nodes. Timed is the
+// number of calls with a known duration, from which P50 and P95 are calculated.
 type edgeColumns struct {
 	Parent      []int      `json:"parent"` // index of a node
 	Child       []int      `json:"child"`
@@ -39,7 +39,7 @@ type edgeColumns struct {
 	Timed       []uint64   `json:"timed"`
 	P50         []*int64   `json:"p50"`
 	P95         []*int64   `json:"p95"`
-	Connections [][]string `json:"connections"` // known types, that of most calls first
+	Connections [][]string `json:"connections"` // known types, the most frequent first
 }
 
 func answerOf(start, end time.Time, g *graph, durations bool) *answer {
@@ -77,7 +77,7 @@ func quantile(h *tracestore.Histogram, q float64) *int64 {
 	return &ns
 }
 
-// typesOf returns the names of the known types with calls, that with the most calls first.
+// typesOf returns the names of the known types with calls, the most frequent first.
 func typesOf(calls *[tracestore.Connections]uint64) []string {
 	var types []tracestore.Connection
 	for c := tracestore.ConnectionUnknown + 1; int(c) < tracestore.Connections; c++ {

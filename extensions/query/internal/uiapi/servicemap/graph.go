@@ -102,8 +102,7 @@ func (g *graph) sort() {
 	})
 }
 
-// surround keeps a service and the edges on paths of at most depth calls that lead to it or from
-// it.
+// surround keeps a service and the edges on paths of at most depth calls to or from it.
 func (g *graph) surround(service string, depth int) {
 	i := slices.IndexFunc(g.nodes, func(n *node) bool { return n.name == service })
 	if i < 0 {
@@ -147,8 +146,8 @@ func (g *graph) reach(center *node, depth int, ends func(*edge) (from, to *node)
 	return found
 }
 
-// limit keeps the nodes with the most calls, and always the given one. It returns the number of
-// nodes that it removes.
+// limit keeps the nodes with the most calls, and always the given node. It returns the number of
+// removed nodes.
 func (g *graph) limit(most int, always string) (omitted int) {
 	if omitted = len(g.nodes) - most; omitted <= 0 {
 		return 0

@@ -16,7 +16,7 @@ type measured struct {
 	reasons   tracestore.Reasons                 // why data is missing
 }
 
-// Approximate sizes in bytes of what is held while an answer is built.
+// Approximate sizes in bytes of the parts of a response while it is built.
 const (
 	edgeMemory    = 512
 	serviceMemory = 256
@@ -34,7 +34,7 @@ func measure(slot *core.Slot, q *query) (*measured, error) {
 	return m, m.readServices(slot, q)
 }
 
-// readEdges reads the calls. A store that does not measure them may count them.
+// readEdges reads the calls. If the store does not measure calls, it may be able to count them.
 func (m *measured) readEdges(slot *core.Slot, q *query) error {
 	store, ok := core.SlotAs[tracestore.Edges](slot)
 	if !ok {
@@ -55,8 +55,8 @@ func (m *measured) readEdges(slot *core.Slot, q *query) error {
 	return err
 }
 
-// addCounted adds calls whose durations and types are not known. Calls within a service cannot be
-// told from calls to itself, so they are omitted.
+// addCounted adds calls whose durations and types are unknown. Calls within a service cannot be
+// distinguished from a service calling itself, so they are omitted.
 func (m *measured) addCounted(g *tracestore.Graph) {
 	m.reasons.Add(g.Reasons...)
 	for i := range g.Edges {
@@ -99,7 +99,7 @@ func (m *measured) readServices(slot *core.Slot, q *query) error {
 	return nil
 }
 
-// wholeStep returns a step for which a time range has at most two points.
+// wholeStep returns a step that divides a time range into at most two points.
 func wholeStep(length time.Duration) time.Duration { return max(length, time.Minute) }
 
 func sumOf(points []tracestore.MetricPoint) *tracestore.MetricPoint {

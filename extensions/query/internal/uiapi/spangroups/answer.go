@@ -13,15 +13,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// answer is the data of GET /api/ui/v1/groups. Counts are of the examined share of spans.
+// answer is the data of GET /api/ui/v1/groups. Counts cover the examined share of spans.
 type answer struct {
 	Of     string   `json:"of"` // what is counted: spans or traces
 	By     []string `json:"by"` // fields, as in searches
 	Spans  uint64   `json:"spans"`
 	Errors uint64   `json:"errors"`
 	route.SampleShare
-	Distinct int     `json:"distinct"` // groups, including those that are left out
-	Other    uint64  `json:"other"`    // spans of groups that were not counted one by one
+	Distinct int     `json:"distinct"` // groups, including omitted ones
+	Other    uint64  `json:"other"`    // spans of groups that were not counted individually
 	All      numbers `json:"all"`
 	Groups   columns `json:"groups"`
 }
@@ -94,7 +94,7 @@ func columnsOf(by []tracestore.Field, groups []tracestore.Group) columns {
 	return out
 }
 
-// whereOf returns the conditions that hold on the spans of a group, as within braces.
+// whereOf returns the conditions for the spans of a group, as within braces.
 func whereOf(by []tracestore.Field, g *tracestore.Group) string {
 	all := tracestore.And{}
 	for i, f := range by {
