@@ -268,8 +268,8 @@ func (s *snapshot) sources() []source.Source {
 	return all
 }
 
-// filtered hides the deleted spans of a source. firstEpoch is its first log epoch; deletions up to
-// number applied were already applied when it was written.
+// filtered hides the deleted spans of a source. firstEpoch is its first log epoch. applied is the
+// number of the last deletion that was applied before the source was written.
 func (s *snapshot) filtered(src source.Source, firstEpoch, applied uint64) source.Source {
 	var rules []*tombstone.Rule
 	for _, r := range s.deletions {
