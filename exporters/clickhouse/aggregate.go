@@ -16,12 +16,12 @@ import (
 
 var _ tracestore.Aggregator = (*exporter)(nil)
 
-// Aggregate implements tracestore.Aggregator. The server counts. What it cannot decide or count
-// exactly is examined here, one span after the other; see spanRows.
+// Aggregate implements tracestore.Aggregator. The server counts. Spans that it cannot decide or
+// count exactly are examined here, one by one; see spanRows.
 //
 //   - The heatmap and the totals cover all spans. Whole minutes come from the table "minutes" if
 //     the condition and the step permit it.
-//   - Facets and groups cover all spans up to Budget.Spans, and otherwise a sample: spans whose
+//   - Facets and groups cover all spans up to Budget.Spans, otherwise a sample: spans whose
 //     start has a hash below a limit.
 //   - If more spans than the budget must be examined one by one, only a sample is counted.
 func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
@@ -55,7 +55,7 @@ type aggregation struct {
 	want                    tracestore.Aggregation
 	from, to                uint64
 	cond                    where.Condition
-	mayBeSelected, selected string // conditions of the selection, which differ if the server cannot decide
+	mayBeSelected, selected string // conditions of the selection; they differ if the server cannot decide
 	selectedByWhole         bool   // see where.Condition.Whole
 	heatmap                 *storequery.HeatmapCounter
 	facetMutex              sync.Mutex // of facets while statements run at the same time
@@ -115,8 +115,8 @@ func (a *aggregation) choose(s *tracestore.Selection) {
 	a.selectedByWhole = c.Whole
 }
 
-// isPartial reports whether what was counted before an error is an answer, and sets the reason why
-// it is not complete.
+// isPartial reports whether the counts before an error are a usable result, and sets the reason why
+// the result is incomplete.
 func (a *aggregation) isPartial(err error) bool {
 	limit := serverLimit(err)
 	switch {
@@ -175,8 +175,8 @@ func (a *aggregation) run(ctx context.Context) error {
 	return a.countDetails(ctx, all)
 }
 
-// countAll counts the totals and the heatmap, of a sample if too many spans must be examined one by
-// one. It returns the rows that it counted.
+// countAll counts the totals and the heatmap, for a sample if too many spans must be examined one
+// by one. It returns the rows that it counted.
 func (a *aggregation) countAll(ctx context.Context, set spanRows) (spanRows, error) {
 	if set.examined != where.Never {
 		s, err := a.sample(ctx, set, math.MaxUint64)
@@ -210,7 +210,7 @@ func (a *aggregation) addTotal(s tracestore.Span) {
 	}
 }
 
-// rowColumns returns the columns that conditions need of rows that are examined.
+// rowColumns returns the columns of examined rows that conditions need.
 func (a *aggregation) rowColumns() *rowColumns {
 	c := &rowColumns{properties: make(map[tracestore.Place]struct{}), someKeys: where.Never}
 	for f := range tracestore.Fields(a.query.Where) {
@@ -243,7 +243,7 @@ func (a *aggregation) countDetails(ctx context.Context, all string) error {
 		return err
 	}
 	if s.rows.examined != where.Never && a.countsErrorGroups() {
-		// Rows lack what tells the group of a span that is examined.
+		// Rows lack the data that determines the group of an examined span.
 		if s, err = a.sample(ctx, spanRows{all: all, examined: where.Always}, uint64(max(a.query.Budget.Spans, 0))); err != nil {
 			return err
 		}
@@ -253,13 +253,13 @@ func (a *aggregation) countDetails(ctx context.Context, all string) error {
 		return err
 	}
 	a.details.share = s.share
-	if !a.cond.Exact { // otherwise the number of matching spans is known
+	if !a.cond.Exact { // otherwise, the number of matching spans is known
 		a.details.relativeError = relativeError(a.details.spans, s.n.rows, s.share)
 	}
 	return nil
 }
 
-// countsErrorGroups reports whether a facet or a group is of the groups of errors.
+// countsErrorGroups reports whether a facet or a group uses error groups.
 func (a *aggregation) countsErrorGroups() bool {
 	return slices.ContainsFunc(slices.Concat(a.want.Facets.Fields, a.want.Groups.By),
 		func(f tracestore.Field) bool { return f.Place == tracestore.ErrorGroup })
@@ -313,7 +313,7 @@ func (a *aggregation) one(ctx context.Context, sql string, to ...any) error {
 	return a.each(ctx, sql, to, func() error { return nil })
 }
 
-// each reads the rows of an answer, and calls take after each.
+// each reads the rows of a result, and calls take after each.
 func (a *aggregation) each(ctx context.Context, sql string, to []any, take func() error) error {
 	return a.store.eachScanned(ctx, sql, to, take)
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// spanRows selects rows of the table of spans. The server counts most of them. The others are
-// examined here, one by one: spans of which the server cannot decide whether they match, and spans
-// with several values where the server counts one. If all are examined, they are read as a whole.
+// spanRows selects rows of the table of spans. The server counts most of them. Two kinds are
+// examined here, one by one: spans for which the server cannot decide whether they match, and spans
+// with several values where the server counts only one. If all are examined, they are read as a
+// whole.
 type spanRows struct {
 	all      string // condition of all rows
-	examined string // condition, among all rows, of those that are examined here
+	examined string // condition for the rows that are examined here
 }
 
 // counted returns the condition of the rows that the server counts.
@@ -30,8 +31,8 @@ func (r spanRows) counted() string {
 // toExamine returns the condition of the rows that are examined here.
 func (r spanRows) toExamine() string { return r.all + " AND (" + r.examined + ")" }
 
-// undecided returns the condition of the rows of which the server cannot decide whether a condition
-// holds for them, or where.Always if whole spans decide.
+// undecided returns the condition for rows for which the server cannot decide a condition, or
+// where.Always if whole spans are needed.
 func undecided(c *where.Condition) string {
 	switch {
 	case c.Exact:
@@ -42,7 +43,7 @@ func undecided(c *where.Condition) string {
 	return "NOT (" + c.Sure + ")"
 }
 
-// rowColumns are the columns that are needed of rows that are examined.
+// rowColumns are the needed columns of examined rows.
 type rowColumns struct {
 	properties map[tracestore.Place]struct{}
 	keys       []string // attributes; see keysOf
@@ -284,7 +285,7 @@ func (a *rowAttribute) meets(c tracestore.Cond) bool {
 }
 
 // comparesText reports whether a condition can hold for values that are neither strings nor
-// numbers, of which it compares the text.
+// numbers, by comparing their text.
 func comparesText(c tracestore.Cond) bool {
 	switch c.Op {
 	case tracestore.Exists, tracestore.Like:
@@ -295,11 +296,11 @@ func comparesText(c tracestore.Cond) bool {
 	return false
 }
 
-// rowBytes is the maximum memory of a row that is examined, apart from long values, which are
-// limited when spans are received.
+// rowBytes is the maximum memory of an examined row, except long values, which are limited when
+// spans are received.
 const rowBytes = 64 << 10
 
-// examine passes the rows that are not counted by the server, and that match, to take.
+// examine passes the matching rows that the server does not count to take.
 func (a *aggregation) examine(ctx context.Context, r spanRows, columns *rowColumns, take func(s tracestore.Span, selected bool)) error {
 	switch r.examined {
 	case where.Never:

@@ -9,16 +9,16 @@ import (
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 )
 
-// rowSample is a part of the rows of a set: those whose start has a hash below a limit. It is the
-// same for every call, and depends on nothing else of a span.
+// rowSample is the part of the rows of a set whose start has a hash below a limit. It is the same
+// for every call, and depends only on the starts of spans.
 type rowSample struct {
 	rows  spanRows
 	n     rowCount
 	share float64 // of all rows of the set
 }
 
-// sample returns the rows of a set if they are at most maxRows and those to examine one by one are
-// within the budget, and a sample otherwise. It has at least one row if the set has one.
+// sample returns all rows of a set if there are at most maxRows and the rows to examine one by one
+// are within the budget, otherwise a sample. It has at least one row if the set has one.
 func (a *aggregation) sample(ctx context.Context, set spanRows, maxRows uint64) (rowSample, error) {
 	budget := uint64(max(a.query.Budget.Spans, 0))
 	if budget == 0 {
@@ -56,7 +56,7 @@ func (a *aggregation) sample(ctx context.Context, set spanRows, maxRows uint64) 
 }
 
 // sampleOf returns a sample. If no rows are examined, later statements need not test for them,
-// which takes longer than to count.
+// which takes longer than counting.
 func sampleOf(rows spanRows, n, all rowCount) rowSample {
 	if n.examined == 0 {
 		rows.examined = where.Never
@@ -68,8 +68,8 @@ func sampleOf(rows spanRows, n, all rowCount) rowSample {
 	return s
 }
 
-// rowCount is the number of rows of a set, and of those that failed, that are selected, and that
-// must be examined one by one.
+// rowCount holds the number of rows in a set, and how many of them failed, are selected, and must
+// be examined one by one.
 type rowCount struct{ rows, failed, selected, examined uint64 }
 
 func (a *aggregation) countRows(ctx context.Context, set spanRows) (n rowCount, err error) {

@@ -53,8 +53,8 @@ func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, lim
 	return keys, nil
 }
 
-// AttributeValues implements tracestore.Catalog. It examines the newest spans first and
-// stops when it has found enough values. Of a tenant with very many spans it examines only a part.
+// AttributeValues implements tracestore.Catalog. It examines the newest spans first and stops when
+// it has found enough values. For a tenant with very many spans it examines only a part.
 func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
 	if limit <= 0 {
 		limit = defaultListed
@@ -85,7 +85,7 @@ func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix stri
 	return values[:min(limit, len(values))], nil
 }
 
-// recentFirst returns windows of the start of spans, both bounds inclusive, that divide all spans,
+// recentFirst returns windows of span starts, both bounds inclusive, that together cover all spans,
 // the newest first.
 func (e *exporter) recentFirst() [][2]uint64 {
 	now := uint64(max(e.set.Env.Now().UnixNano(), 0))
@@ -130,7 +130,7 @@ func (e *exporter) addValues(ctx context.Context, v *valueQuery, found map[strin
 }
 
 // valuesSQL returns the statement that reads values of a type. known is the number of values that
-// were found before, which the statement may return again.
+// were already found, which the statement may return again.
 func (e *exporter) valuesSQL(v *valueQuery, p rows.Pair, known int) string {
 	keys := where.Texts(where.Keys(p, tracestore.Field{Place: tracestore.AnyAttribute, Key: v.key}))
 	values := "arrayJoin(arrayFilter((v, k) -> k IN (" + keys + "), `" + p.Values() + "`, `" + p.Keys() + "`))"

@@ -21,10 +21,11 @@ const (
 	// Spans that are further apart are still connected if one of them was stored outside of its day
 	// because it was too old or in the future.
 	callReach = 24 * time.Hour
-	// maxCallSpans is the maximum number of spans of one trace among which calls are found: those
-	// that start first.
+	// maxCallSpans is the maximum number of spans of one trace among which calls are found. The
+	// spans that start first are used.
 	maxCallSpans = 2_000_000
-	// callSpanCost is the memory for a span of the current trace in bytes, with what finders keep.
+	// callSpanCost is the memory in bytes for a span of the current trace, including the memory of
+	// finders.
 	callSpanCost = 256
 )
 
@@ -74,7 +75,7 @@ func (e *exporter) crossing(tenant string, from, to uint64) string {
 // callSpans are the spans that a condition selects, in the order of their traces.
 type callSpans struct {
 	rows  db.Rows
-	names map[string]string // services and peers, of which many are equal
+	names map[string]string // services and peers, many of which are equal
 	done  bool              // there is no current span
 	trace otlpdata.TraceID  // of the current span
 	span  storequery.CallSpan

@@ -22,22 +22,22 @@ const (
 	allCallFlags  = callToPeer | callToHost | callMessaging | callInner
 )
 
-// callKey names calls that are counted together: those that no answer distinguishes.
+// callKey identifies calls that are counted together because no result distinguishes them.
 type callKey struct {
 	parent, child string
 	flags         callFlags
 	connection    tracestore.Connection
 }
 
-// callSum counts calls. The sum of durations is that of the histogram.
+// callSum counts calls. The histogram holds the sum of durations.
 type callSum struct {
 	callKey
 	calls, errors uint64
 	durations     tracestore.Histogram
 }
 
-// maxPeerSums is the maximum number of sums of calls to peers in a table. It is more than the edges
-// to peers in an answer.
+// maxPeerSums is the maximum number of sums of calls to peers in a table. It is more than the
+// number of edges to peers in a result.
 const maxPeerSums = 2 * storequery.MaxPeerEdges
 
 // callTable counts the calls whose spans start within a window. The zero value is ready to use.
@@ -124,8 +124,8 @@ type callWindow struct {
 	table    callTable
 }
 
-// callFinder finds the calls of traces whose spans start within windows. Not safe for concurrent
-// use.
+// callFinder finds the calls of traces whose spans start within windows. It is not safe for
+// concurrent use.
 type callFinder struct {
 	windows []*callWindow // sorted, disjoint
 	parents storequery.ParentFinder

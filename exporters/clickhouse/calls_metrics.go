@@ -42,14 +42,14 @@ func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.Metr
 // callQuery selects calls and how they are grouped.
 type callQuery struct {
 	tenant              string
-	from, to            uint64 // start of spans, both included
+	from, to            uint64 // start of spans, both inclusive
 	byOperation, byKind bool
 	step                uint64   // length of a point in nanoseconds, whole minutes; 0: one point
 	conditions          []string // on service, name and kind
 }
 
-// countCalls passes the calls that a query selects to a counter. It returns why not all
-// could be counted.
+// countCalls passes the calls that a query selects to a counter. It returns the reasons if some
+// could not be counted.
 func (e *exporter) countCalls(ctx context.Context, q callQuery, counter storequery.DurationCounter) (tracestore.Reasons, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (p *minuteParts) condition() string {
 	return where.Days(p.first*minute, last) + fmt.Sprintf(" AND minute BETWEEN %d AND %d", p.first, p.end-1)
 }
 
-// splitMinutes splits a window with both ends included. The last minute that a start can lie in
-// counts as a whole one although it is shorter.
+// splitMinutes splits a window, both ends inclusive. The last possible minute counts as a whole one
+// although it is shorter.
 func splitMinutes(from, to uint64) (p minuteParts) {
 	p.first, p.end = from/minute, to/minute
 	if from%minute > 0 {
@@ -141,7 +141,7 @@ func (q *callQuery) fromSpans(table string, w [2]uint64) string {
 		point = fmt.Sprintf("intDiv(start, %[1]d) * %[1]d", q.step)
 	}
 	conditions := append([]string{where.Tenant(q.tenant), where.Window(w[0], w[1])}, q.conditions...)
-	// Counting calls by bucket first is faster than to add up histograms.
+	// Counting calls by bucket first is faster than adding up histograms.
 	return fmt.Sprintf("SELECT "+callKeys+", %s, groupArray(call_bucket), groupArray(n) FROM ("+
 		"SELECT %s, %s AS call_bucket, sum(calls) AS n, sum(toUInt128(duration) * calls) AS time FROM %s WHERE %s "+
 		"GROUP BY "+callKeys+", call_bucket)"+callsInOrder,
@@ -149,7 +149,7 @@ func (q *callQuery) fromSpans(table string, w [2]uint64) string {
 }
 
 const (
-	// callKeys are the names of the columns that identify the calls of a row of an answer.
+	// callKeys are the names of the columns that identify the calls of a result row.
 	callKeys = "call_service, call_name, call_kind, call_failed, point"
 	// callsInOrder ends the statements that count calls.
 	callsInOrder = " GROUP BY " + callKeys + " ORDER BY call_service, call_name, call_kind, point, call_failed"
@@ -241,8 +241,8 @@ func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.Ba
 	return a, nil
 }
 
-// anyOperation returns the condition that a row is of one of some operations. It names the services
-// apart, because they select a range of the table.
+// anyOperation returns the condition that a row belongs to one of some operations. It names the
+// services separately, because they select a range of the table.
 func anyOperation(operations []tracestore.OperationKey) string {
 	services, all := make([]string, len(operations)), make([]string, len(operations))
 	for i, o := range operations {

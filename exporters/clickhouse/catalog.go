@@ -11,8 +11,7 @@ import (
 
 var _ tracestore.Catalog = (*exporter)(nil)
 
-// maxNames is the maximum number of services, or of operations of a service, that are listed at
-// once.
+// maxNames is the maximum number of services, or of operations of a service, in one list.
 const maxNames = 100_000
 
 // nameCost is the overhead of a name in a list in bytes.

@@ -25,7 +25,7 @@ type Config struct {
 	AllowDelete bool            `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
 }
 
-// ClusterConfig says on which servers the tables are.
+// ClusterConfig describes the servers that have the tables.
 type ClusterConfig struct {
 	Name               string `yaml:"name" doc:"Name of the cluster in the configuration of the servers. Empty for tables on one server."`
 	Sharded            bool   `yaml:"sharded" doc:"Whether each shard has a part of the traces. Otherwise, each server has all."`
@@ -62,7 +62,7 @@ func defaults() Config {
 	}
 }
 
-// Validate checks the values that their types do not.
+// Validate checks values beyond their types.
 func (c *Config) Validate() error {
 	errs := []error{c.Config.Validate(), c.Delivery.Validate()}
 	if c.Schema != schemaCreate && c.Schema != schemaCheck {
@@ -83,8 +83,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// statistics returns the time for which statistics are stored. If they expired before the spans,
-// counts of the time between would be wrong.
+// statistics returns how long statistics are stored. If they expired before the spans, counts for
+// the time between would be wrong.
 func (r *RetentionConfig) statistics() time.Duration {
 	if r.Spans == 0 || r.Statistics == 0 {
 		return 0
@@ -92,7 +92,7 @@ func (r *RetentionConfig) statistics() time.Duration {
 	return time.Duration(max(r.Spans, r.Statistics))
 }
 
-// tables returns what the schema package needs to know.
+// tables returns the options for package schema.
 func (c *Config) tables() schema.Options {
 	o := schema.Options{Database: c.Database, Shape: schema.Single, Cluster: c.Cluster.Name, Fsync: c.Fsync, DedupWindow: c.DedupWindow,
 		ReplicatedDatabase: c.Cluster.ReplicatedDatabase, Spans: time.Duration(c.Retention.Spans),

@@ -25,8 +25,8 @@ const (
 )
 
 // Consume stores the spans of b. A batch of usual size is one insert into each of the two tables;
-// the views do the rest. If Consume fails, some of the spans may be stored: it can be called with
-// the same batch again, by any process, and stores the rest.
+// the views do the rest. If Consume fails, some of the spans may be stored. It can be retried with
+// the same batch, by any process, and then stores the rest.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -55,8 +55,8 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return nil
 }
 
-// beforeInserts checks that the tables are there, and returns the epoch of the deletions of a
-// tenant. An error counts as failure of the first insert, because it prevents it.
+// beforeInserts checks that the tables exist, and returns the epoch of a tenant's deletions. An
+// error counts as a failure of the first insert, because it prevents the insert.
 func (e *exporter) beforeInserts(ctx context.Context, tenant string) (epoch uint64, err error) {
 	if err := e.checkPrepared(); err != nil {
 		e.metrics.failed(rows.PayloadTable, db.Class(e.prepared.failure.Load()))
@@ -89,7 +89,7 @@ func (e *exporter) insert(ctx context.Context, b *rows.Block, epoch uint64) erro
 	return nil
 }
 
-// insertTable stores the rows of one table and checks that they are there.
+// insertTable stores the rows of one table and checks that they are stored.
 func (e *exporter) insertTable(ctx context.Context, b *rows.Block, t *rows.Table, token string) error {
 	in := db.Insert{Table: t.Name, Columns: t.Columns, Token: token, Fill: db.FillColumns(t)}
 	if err := e.db.Insert(ctx, in); err != nil || !e.forgetsRows() {
@@ -120,18 +120,18 @@ func (e *exporter) reportInsert(err error) {
 // forgetsRows reports whether a server may remember the token of an insert without its rows. A
 // table without replicas writes the token to its deduplication log and then makes the rows visible.
 // If the server is killed in between, it drops the rows when it starts, and ignores the next insert
-// with the token. Replicated tables commit both in one step. With several endpoints, another server
-// could answer than the one that stored the rows.
+// with the token. Replicated tables commit both in one step. With several endpoints, the response
+// could come from another server than the one that stored the rows.
 func (e *exporter) forgetsRows() bool { return e.cfg.Cluster.Name == "" && len(e.cfg.Endpoints) == 1 }
 
-// rereads are the pauses before isStored reads again, in case that the answer came from another
-// server, behind the same endpoint, that does not have the rows yet.
+// rereads are the pauses before isStored rereads, in case the response came from another server
+// behind the same endpoint that does not have the rows yet.
 var rereads = [...]time.Duration{0, 100 * time.Millisecond, time.Second}
 
 // isStored reports whether the rows of a block are in a table.
 func (e *exporter) isStored(ctx context.Context, b *rows.Block, t *rows.Table) (bool, error) {
 	sql := e.probeStatement(b, t)
-	ctx = db.WithSettings(ctx, db.Settings{"max_rows_to_read": 0}) // which limits queries of users
+	ctx = db.WithSettings(ctx, db.Settings{"max_rows_to_read": 0}) // it limits user queries
 	for _, pause := range rereads {
 		select {
 		case <-ctx.Done():
@@ -166,8 +166,8 @@ func (e *exporter) probeStatement(b *rows.Block, t *rows.Table) string {
 
 var _ pipeline.DurabilityReporter = (*exporter)(nil)
 
-// Durability reports that acknowledged spans are on the disks of servers, and whether these have
-// synced them.
+// Durability reports that acknowledged spans are on the servers' disks, and whether they are
+// synced.
 func (e *exporter) Durability() pipeline.Durability {
 	if e.cfg.Fsync {
 		return pipeline.DurabilityStored
@@ -193,8 +193,8 @@ func (e *exporter) durabilityText() string {
 	return text + ", synced to disk later"
 }
 
-// countReplicas tells the connection how many replicas the shards of the cluster have, which the
-// quorum of inserts depends on.
+// countReplicas sets the number of replicas per shard of the cluster on the connection. The quorum
+// of inserts depends on it.
 func (e *exporter) countReplicas(ctx context.Context) error {
 	if e.cfg.Cluster.Name == "" {
 		return nil

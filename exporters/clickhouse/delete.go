@@ -32,9 +32,9 @@ func (e *exporter) AdminHandler() http.Handler { return storeadmin.Handler(e) }
 
 // deletionEpoch returns a number that grows with each deletion of a tenant, and is 0 if none of its
 // spans were deleted since the oldest statistics. It is odd while a deletion runs, or if the last
-// one failed. It is part of the tokens of inserts, so that a span that is sent again after it was
-// deleted is stored. If a shard does not answer, which may be the one with the log, the error
-// matches shardMissing.
+// one failed. It is part of the tokens of inserts, so that a deleted span can be resent and is
+// stored. If a shard (possibly the one with the log) does not respond, the error matches
+// shardMissing.
 func (e *exporter) deletionEpoch(ctx context.Context, tenant string) (epoch uint64, _ error) {
 	err := e.each(wholeCluster(ctx), e.epochQuery(tenant), func(r row) error { return r.Scan(&epoch) })
 	if err != nil {
@@ -49,8 +49,7 @@ func (e *exporter) epochQuery(tenant string) string {
 
 // statistics reports whether the tables that views fill (operations, attribute keys, bounds,
 // minutes) are exact for a tenant. They are not after a deletion, because their rows cannot be
-// corrected; the tables of spans are always exact. While a shard is missing, it is not known
-// whether they are.
+// corrected; the tables of spans are always exact. While a shard is missing, this is unknown.
 func (e *exporter) statistics(ctx context.Context, tenant string) (exact bool, _ error) {
 	epoch, err := e.deletionEpoch(ctx, tenant)
 	if shardMissing(err) {
@@ -59,14 +58,14 @@ func (e *exporter) statistics(ctx context.Context, tenant string) (exact bool, _
 	return epoch == 0, err
 }
 
-// ifExact returns a condition for statements that read tables that views fill: it holds if these
-// are exact; see statistics. If a statement returns nothing, the caller asks statistics. The
-// statement must run with wholeCluster, and an error that matches shardMissing means that they are
-// not exact.
+// ifExact returns a condition for statements on tables that views fill: it holds if these tables
+// are exact; see statistics. If a statement returns nothing, the caller must call statistics. The
+// statement must run with wholeCluster; an error that matches shardMissing means that the tables
+// are not exact.
 func (e *exporter) ifExact(tenant string) string { return "(" + e.epochQuery(tenant) + ") = 0" }
 
 // fromStatistics calls read, which runs a statement with the condition ifExact and returns the
-// number of rows. It reports whether the answer counts.
+// number of rows. It reports whether the result is valid.
 func (e *exporter) fromStatistics(ctx context.Context, tenant string, read func(context.Context) (rows int, err error)) (bool, error) {
 	n, err := read(wholeCluster(ctx))
 	switch {
@@ -79,8 +78,8 @@ func (e *exporter) fromStatistics(ctx context.Context, tenant string, read func(
 }
 
 // Delete implements tracestore.Deleter. A span that is being stored while Delete runs may be
-// deleted in part: searches may find it although its trace does not contain it. When a server of a
-// cluster is down, Delete fails, and should be repeated when it is up again.
+// deleted in part: searches may find it although its trace does not contain it. If a server of a
+// cluster is down, Delete fails and should be retried when the server is up.
 func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
 	if !e.cfg.AllowDelete {
 		return tracestore.Deleted{}, pipeline.Permanent(tracestore.ErrNotAllowed)
@@ -125,7 +124,7 @@ func (e *exporter) deleteSpans(ctx context.Context, tenant string, d *tracestore
 			}
 		}
 	}
-	// Spans that were stored since, and deleted, can be stored again from here on.
+	// From here on, spans that were stored meanwhile and then deleted can be stored again.
 	if epoch, err = e.deletionEpoch(ctx, tenant); err != nil {
 		return 0, err
 	}

@@ -99,7 +99,7 @@ func (m *missingCalls) or(o missingCalls) {
 	}
 }
 
-// ofServices says why calls between services are missing.
+// ofServices returns why calls between services are missing.
 func (m *missingCalls) ofServices() tracestore.Reasons {
 	switch {
 	case !m.shards.Complete():
@@ -112,8 +112,8 @@ func (m *missingCalls) ofServices() tracestore.Reasons {
 }
 
 // The table "edges" is a cache of the calls of whole hours, one row for each. Query services add
-// what they have counted. If several count the same hour, the latest row counts. state says of
-// which spans: see callHours.
+// the counts of hours. If several services count the same hour, the latest row is used. state
+// identifies the counted spans: see callHours.
 
 // edgeColumns returns the columns of the table "edges" after tenant. The arrays have one element
 // for each sum of calls.
@@ -135,7 +135,7 @@ type cachedHour struct {
 	counts        [][]uint64
 }
 
-// cachedCalls adds the calls of the windows that the cache has. It returns the others.
+// cachedCalls adds the calls of windows in the cache. It returns the other windows.
 func (e *exporter) cachedCalls(
 	ctx context.Context, tenant string, windows []*hourWindow, add func(*callSum),
 ) (rest []*hourWindow, missing missingCalls, _ error) {
@@ -236,7 +236,7 @@ func cachedOf(w *hourWindow) cachedHour {
 	return c
 }
 
-// cacheCalls adds the calls of hours to the cache. Without it they are only counted again.
+// cacheCalls adds the calls of hours to the cache. If it fails, they are only recounted.
 func (e *exporter) cacheCalls(ctx context.Context, tenant string, hours []cachedHour) {
 	err := e.db.Insert(ctx, db.Insert{
 		Table: "edges", Columns: append([]string{"tenant"}, edgeColumns()...),

@@ -14,14 +14,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Number of intervals of time. In each, the server picks one span of each bucket of heatmaps.
+// Number of time intervals. In each, the server picks one span of each heatmap bucket.
 const (
 	minExemplarIntervals = 16
 	maxExemplarIntervals = 128
 )
 
-// pick offers spans of rows as exemplars: one of each bucket of heatmaps in each of several
-// intervals of time, chosen by a hash.
+// pick offers spans of rows as exemplars: one of each heatmap bucket in each of several time
+// intervals, chosen by a hash.
 func (a *aggregation) pick(ctx context.Context, set spanRows) error {
 	counted := set.counted()
 	first, last, n := a.first, a.last, a.totals.spans
@@ -47,21 +47,22 @@ func (a *aggregation) pick(ctx context.Context, set spanRows) error {
 	})
 }
 
-// offer offers a span that was examined as exemplar.
+// offer offers an examined span as an exemplar.
 func (a *aggregation) offer(s tracestore.Span) {
 	if e := exemplarOf(s); a.picks.Wants(e.Start, e.Duration, e.TraceID, e.SpanID) {
 		a.picks.Offer(e)
 	}
 }
 
-// exemplarOf returns a span as exemplar, without its id, which the table of spans does not have.
+// exemplarOf returns a span as an exemplar without its id, because the table of spans does not have
+// the id.
 func exemplarOf(s tracestore.Span) tracestore.Exemplar {
 	duration, _ := s.Duration()
 	return tracestore.Exemplar{TraceID: s.TraceID, Start: s.Start, Duration: duration, Service: s.Resource.Service,
 		Name: s.Operation(), Failed: s.StatusCode == otlpdata.StatusError}
 }
 
-// exemplarRow is a row of an answer: an exemplar without its id.
+// exemplarRow is a result row: an exemplar without its id.
 type exemplarRow struct {
 	trace           string
 	start, duration uint64
@@ -79,7 +80,7 @@ func (r *exemplarRow) exemplar() (e tracestore.Exemplar) {
 	return e
 }
 
-// identify adds the ids of picked spans, and leaves out those that were deleted meanwhile.
+// identify adds the ids of picked spans, and removes spans that were deleted meanwhile.
 func (a *aggregation) identify(ctx context.Context, picked []tracestore.Exemplar) ([]tracestore.Exemplar, error) {
 	if len(picked) == 0 {
 		return nil, nil
@@ -99,7 +100,7 @@ func (a *aggregation) identify(ctx context.Context, picked []tracestore.Exemplar
 }
 
 // exemplarIDs returns the ids of spans that look like exemplars without ids. If several spans look
-// like one, the id is that of a span that matches.
+// like an exemplar, it returns the id of one that matches.
 func (a *aggregation) exemplarIDs(ctx context.Context, picked []tracestore.Exemplar) (map[tracestore.Exemplar]otlpdata.SpanID, error) {
 	ids := make(map[tracestore.Exemplar]otlpdata.SpanID, len(picked))
 	several := make(map[tracestore.Exemplar]struct{})
@@ -135,7 +136,7 @@ func (a *aggregation) exemplarIDs(ctx context.Context, picked []tracestore.Exemp
 	return ids, err
 }
 
-// positionsOf returns the condition on spans that start when some exemplars of their trace do.
+// positionsOf returns the condition for spans with the trace id and start of an exemplar.
 func positionsOf(picked []tracestore.Exemplar) string {
 	hits := make([]hit, len(picked))
 	for i, e := range picked {

@@ -1,4 +1,4 @@
-// Package clickhouse implements the exporter "clickhouse": a store of spans in a ClickHouse server
+// Package clickhouse implements the `clickhouse` exporter: a store of spans in a ClickHouse server
 // or cluster.
 package clickhouse
 
@@ -18,11 +18,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Factory returns the factory of the exporter "clickhouse".
+// Factory returns the factory of the `clickhouse` exporter.
 func Factory() pipeline.Factory { return FactoryFor(Dialect{}) }
 
-// Dialect adapts statements to servers that are older than those that the exporter supports. Tests
-// use it to run on a cluster.
+// Dialect adapts statements to servers older than the oldest supported version. Tests use it to run
+// on a cluster.
 type Dialect = db.Dialect
 
 // FactoryFor is like [Factory] for servers that need a dialect.
@@ -84,8 +84,8 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// preparation creates or checks the tables at start. While the server does not answer, it tries
-// again in the background.
+// preparation creates or checks the tables at start. While the server does not respond, it retries
+// in the background.
 type preparation struct {
 	done    atomic.Bool   // the tables are as expected
 	failure atomic.Uint32 // db.Class of the latest error
@@ -93,8 +93,8 @@ type preparation struct {
 	wait    sync.WaitGroup
 }
 
-// Start prepares the tables. If the server does not answer, the exporter starts all the same, is
-// degraded, and tries again until it succeeds.
+// Start prepares the tables. If the server does not respond, the exporter starts nevertheless, is
+// degraded, and retries until it succeeds.
 func (e *exporter) Start(ctx context.Context) error {
 	if err := e.db.Start(ctx); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (e *exporter) prepare(ctx context.Context) error {
 	return nil
 }
 
-// logFindings logs settings of the server that do not suit. They do not prevent the start, because
-// the limits of the server may be intended.
+// logFindings logs unsuitable settings of the server. They do not prevent the start, because the
+// server's limits may be intended.
 func (e *exporter) logFindings(ctx context.Context) {
 	found, err := e.tables.CheckServer(ctx, e.db)
 	if err != nil && ctx.Err() == nil {
@@ -174,7 +174,7 @@ func (e *exporter) reportPreparation(err error) {
 }
 
 // unlessQueued marks the reason why the servers cannot be used: the process is not ready, unless a
-// queue takes spans meanwhile, or only a shard is missing, so that queries have partial answers.
+// queue accepts spans meanwhile, or only a shard is missing, so that queries have partial results.
 func (e *exporter) unlessQueued(err error) error {
 	if q, on := e.cfg.Queue.Get(); on && q.Enabled || shardMissing(err) {
 		return err
@@ -182,8 +182,8 @@ func (e *exporter) unlessQueued(err error) error {
 	return pipeline.NotReady(err)
 }
 
-// watchServers reports whether a server can be reached, until ctx ends. It asks only after
-// statements failed, until a server answers.
+// watchServers reports whether a server can be reached, until ctx ends. It pings only after
+// statements have failed, until a server responds.
 func (e *exporter) watchServers(ctx context.Context) {
 	for {
 		select {

@@ -11,8 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// defaultKeys is the condition on a key of the attributes that are counted if a query names no
-// fields.
+// defaultKeys is the condition on keys of attributes that are counted if a query names no fields.
 func defaultKeys(key string) string {
 	return "startsWith(" + key + ", " + where.Text(rows.PrefixSpan) + ") OR startsWith(" + key + ", " + where.Text(rows.PrefixResource) + ")"
 }
@@ -20,8 +19,8 @@ func defaultKeys(key string) string {
 // attributeKey is the name of a key in statements with a row for each attribute.
 const attributeKey = "attribute_key"
 
-// severalValues returns the condition of the spans that may have several values of one of the
-// fields of facets; no fields are the default.
+// severalValues returns the condition for spans that may have several values of one of the facet
+// fields; no fields means the default fields.
 func (a *aggregation) severalValues(fields []tracestore.Field) string {
 	if len(fields) > 0 {
 		return severalOf(fields)
@@ -29,15 +28,14 @@ func (a *aggregation) severalValues(fields []tracestore.Field) string {
 	return hasRepeated(defaultKeys("x"))
 }
 
-// hasRepeated returns the condition that one of the keys x of a span for which a condition holds
-// occurs twice.
+// hasRepeated returns the condition that a key x of a span occurs twice and meets a condition.
 func hasRepeated(condition string) string {
 	keys := "arrayFilter(x -> " + condition + ", " + allKeys() + ")"
 	return "length(" + keys + ") != arrayUniq(" + keys + ")"
 }
 
-// severalOf returns the condition of the spans whose values of some fields the server cannot count:
-// those that may have several values of one of them.
+// severalOf returns the condition for spans that may have several values of one of some fields,
+// which the server cannot count.
 func severalOf(fields []tracestore.Field) string {
 	var conditions, keys []string
 	for _, f := range fields {
@@ -57,7 +55,7 @@ func severalOf(fields []tracestore.Field) string {
 }
 
 // countFacets counts the facets of rows whose spans have at most one value of each field. It adds
-// the columns that are needed of other rows.
+// the columns that other rows need.
 func (a *aggregation) countFacets(ctx context.Context, set string, t total, columns *rowColumns) error {
 	fields := a.want.Facets.Fields
 	if len(fields) == 0 {
@@ -141,7 +139,7 @@ func (a *aggregation) eachFacet(ctx context.Context, sql string, to []any, take 
 	})
 }
 
-// valueCount is a row of an answer: the number of spans with a value.
+// valueCount is a result row: the number of spans with a value.
 type valueCount struct {
 	form, text      string
 	spans, selected uint64
@@ -177,7 +175,7 @@ func (k *attributeKeys) of(key string) []tracestore.Field {
 	return nil
 }
 
-// keyCount is what was counted of a key: the values, and the spans with them.
+// keyCount holds the counts of a key: its values, and the spans with them.
 type keyCount struct {
 	values          int
 	spans, selected uint64
@@ -238,7 +236,7 @@ func (a *aggregation) countPair(ctx context.Context, set string, keys attributeK
 	})
 }
 
-// addKey counts the spans that have a key, and how many of them have a value that was not counted.
+// addKey counts the spans with a key, and how many of them have an uncounted value.
 func (a *aggregation) addKey(fields []tracestore.Field, spans, selected, other uint64) {
 	for _, f := range fields {
 		if counter := a.facets.Field(f); counter != nil {
@@ -312,7 +310,7 @@ func groupColumns() string {
 		", min(first_start), max(last_start), groupArray(bucket), groupArray(part), groupArray(n)"
 }
 
-// groupRow is a row of an answer: the spans of a group.
+// groupRow is a result row: the spans of a group.
 type groupRow struct {
 	forms, texts       [tracestore.MaxGroupFields]string
 	spans, errors, sum uint64

@@ -14,12 +14,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Forms of the text of a value in an answer of the server. Those of numbers become texts here, so
-// that they are the same as those of all other stores.
+// Forms of the text of a value in a result of the server. Numbers become texts here, so that the
+// texts are the same as in all other stores.
 const (
 	formAbsent   = "-" // the span has no value
 	formText     = "s"
-	formFloat    = "f" // the bits of a float, as decimal number
+	formFloat    = "f" // the bits of a float, as a decimal number
 	formDuration = "d" // nanoseconds
 )
 

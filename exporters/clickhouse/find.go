@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
 )
 
-// Find implements tracestore.Reader. The server selects spans newest first; those for which it
+// Find implements tracestore.Reader. The server selects spans newest first; spans for which it
 // cannot decide are read and matched here.
 func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
@@ -41,12 +41,12 @@ type search struct {
 	at        tracestore.Cursor             // position up to which spans were examined
 	found     int
 	rows      int // size of the next page
-	batch     int // number of traces to read at once
+	batch     int // number of traces per read
 	damage    tracestore.Reasons
 	outcome   tracestore.Outcome
 }
 
-// ended returns the outcome with what could not be read.
+// ended returns the outcome, including what could not be read.
 func (s *search) ended() tracestore.Outcome {
 	o := s.outcome
 	o.Reasons.Add(s.damage...)
@@ -97,18 +97,18 @@ func (s *search) limited(ctx context.Context, err error) error {
 	return errStop
 }
 
-// Sizes of pages, which grow because most searches need one.
+// Sizes of pages. They grow because most searches need only one page.
 const minPage, maxPage = 256, 1 << 16 // rows
 
-// Numbers of traces to read at once, which grow from the first to one of the others. Trace ids are
-// random, so that a statement for many traces reads most of a small table: the fewer, the better.
+// Numbers of traces per read, which grow from the first to one of the others. Trace ids are random,
+// so a statement for many traces reads most of a small table, and fewer statements are better.
 const (
 	minBatch     = 4
 	fullBatch    = tracesPerStatement // of whole traces
 	summaryBatch = 1024               // of summaries, or of nothing
 )
 
-// maxBatch returns the maximum number of traces to read at once.
+// maxBatch returns the maximum number of traces per read.
 func (s *search) maxBatch() int {
 	if s.want == tracestore.WantFull {
 		return fullBatch
@@ -179,7 +179,7 @@ func (s *search) examine(ctx context.Context, hits []hit) error {
 }
 
 // nextBatch returns the next hits that need to be examined, and the number of hits up to the last
-// one. There are no two hits of one trace, unless it is not sure that the first one matches.
+// one. A trace has only one hit, unless it is uncertain whether the first one matches.
 func (s *search) nextBatch(hits []hit) (batch []hit, n int) {
 	sure := make(map[otlpdata.TraceID]bool)
 	for _, h := range hits {
@@ -261,7 +261,7 @@ func (s *search) finish(id otlpdata.TraceID) error {
 	return s.memory.Grow(doneMemory)
 }
 
-// emitAll emits traces that match, with what the caller wants of them.
+// emitAll emits matching traces, with the parts that the caller wants.
 func (s *search) emitAll(ctx context.Context, hits []hit) error {
 	if s.query.Limit > 0 {
 		hits = hits[:min(len(hits), s.query.Limit-s.found)]
@@ -296,8 +296,8 @@ func (s *search) emitAll(ctx context.Context, hits []hit) error {
 
 var _ tracestore.PathProfiler = (*exporter)(nil)
 
-// ProfilePaths implements tracestore.PathProfiler with searches, and reads what it needs of the
-// traces that these find.
+// ProfilePaths implements tracestore.PathProfiler with searches, and reads the needed parts of the
+// found traces.
 func (e *exporter) ProfilePaths(
 	ctx context.Context, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {

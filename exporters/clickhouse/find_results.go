@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// results holds what the caller wants of some traces until they are returned.
+// results holds the requested parts of some traces until they are returned.
 type results struct {
 	want      tracestore.Want
 	memory    *tracestore.Memory
@@ -16,8 +16,8 @@ type results struct {
 	spans     map[otlpdata.TraceID]*otlpdata.Batch
 }
 
-// take returns the result of a trace. ok is false if the trace does not exist. Its spans are the
-// caller's from then on.
+// take returns the result of a trace. ok is false if the trace does not exist. Its spans then
+// belong to the caller.
 func (r *results) take(h hit) (out tracestore.Result, ok bool) {
 	out = tracestore.Result{ID: h.id, Start: h.start}
 	switch r.want {
@@ -37,7 +37,7 @@ func (r *results) take(h hit) (out tracestore.Result, ok bool) {
 
 func (r *results) release() { r.memory.Release() }
 
-// read reads what the caller wants of traces. The caller must release the results.
+// read reads the requested parts of traces. The caller must release the results.
 func (s *search) read(ctx context.Context, hits []hit) (*results, error) {
 	r := &results{want: s.want}
 	r.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits

@@ -16,20 +16,20 @@ import (
 )
 
 // Spans are sorted by service and start. A search in one service reads the newest spans first and
-// stops. Any other search would read the whole window, so that it is done in slices of the window.
-// The first is small, because most values occur often. The size of each other depends on what the
-// one before it found.
+// stops. Any other search would read the whole window, so it is done in slices of the window. The
+// first slice is small, because most values occur often. The size of each further slice depends on
+// the results of the previous one.
 const (
 	firstSlice  = 1 << 18 // spans, estimated
 	minSlice    = 1 << 16
 	sliceGrowth = 8 // maximum of the ratio of two successive sizes
-	// A slice has more spans than those that are likely to contain what is missing, because another
-	// slice takes longer than a larger one.
+	// A slice has more spans than are likely needed for the missing results, because another slice
+	// takes longer than a larger one.
 	sliceMargin = 1.3
 )
 
 // maxPlanned is the maximum number of hours with spans, newest first, by which slices are planned.
-// All spans that are older are in one slice.
+// All older spans are in one slice.
 const maxPlanned = 20_000
 
 // hourSpans is the number of spans that start in an hour, with duplicates and deleted ones.
@@ -38,7 +38,7 @@ type hourSpans struct{ hour, spans uint64 }
 // slicer divides a window into slices, newest first.
 type slicer struct {
 	hours    []hourSpans // newest first
-	from, to uint64      // what is left of the window, if there is anything
+	from, to uint64      // the rest of the window; it may be empty
 	size     float64     // of the next slice, in spans
 	ended    bool
 }
@@ -58,8 +58,8 @@ func (s *slicer) next() (from, to uint64, ok bool) {
 	return from, to, true
 }
 
-// found sets the size of the next slice by the number of results of the last one and the number
-// that is missing.
+// found sets the size of the next slice from the number of results of the last one and the number
+// of missing results.
 func (s *slicer) found(results, missing int) {
 	growth := float64(sliceGrowth)
 	if results > 0 && missing > 0 {
@@ -122,9 +122,9 @@ func (e *exporter) planAll(ctx context.Context, q *tracestore.Query, from, to ui
 	return newSlicer(hours, from, to), err
 }
 
-// plans keeps the numbers of spans by which searches are planned for a short time, because one
-// request often makes many searches in the same hours. Numbers that are out of date only make
-// slices larger or smaller. The zero value is ready.
+// plans caches the numbers of spans by which searches are planned for a short time, because one
+// request often makes many searches in the same hours. Outdated numbers only make slices larger or
+// smaller. The zero value is ready to use.
 type plans struct {
 	mu   sync.Mutex
 	kept map[planKey]keptPlan
@@ -144,7 +144,7 @@ type keptPlan struct {
 const (
 	planTime = 10 * time.Second // for which a plan is kept
 	maxPlans = 64
-	maxKept  = 1000 // hours of a plan that is kept
+	maxKept  = 1000 // maximum number of hours of a cached plan
 )
 
 func (p *plans) get(k planKey, now time.Time) (hours []hourSpans, ok bool) {
@@ -185,12 +185,12 @@ func hasService(e tracestore.Expr) bool {
 type page struct {
 	hits []hit
 	next tracestore.Cursor // position up to which spans were examined, if last is false
-	last bool              // there are no others in the slice
+	last bool              // it is the last page of the slice
 }
 
-// page returns the next hits that start between two times. The server sorts by start only, because
-// it then reads no more than it returns, so that the hits with the last start are left to the next
-// page.
+// page returns the next hits that start between two times. The server sorts only by start, because
+// it then reads no more rows than it returns. The hits with the last start are therefore left for
+// the next page.
 func (s *search) page(ctx context.Context, from, to uint64) (p page, err error) {
 	p.hits, err = s.selectHits(ctx, where.Window(from, to), "start DESC")
 	if p.last = len(p.hits) < s.rows; err != nil || p.last {
@@ -202,7 +202,7 @@ func (s *search) page(ctx context.Context, from, to uint64) (p page, err error) 
 		p.hits, p.next = p.hits[:complete], tracestore.Cursor{Start: last + 1, Set: true}
 		return p, nil
 	}
-	// A page does not hold all spans with this start.
+	// Not all spans with this start fit into a page.
 	p.hits, err = s.selectHits(ctx, where.Window(last, last), "trace_id DESC")
 	p.next = tracestore.Cursor{Start: last, Set: true} // the zero id is the last one
 	if len(p.hits) == s.rows {
@@ -310,8 +310,8 @@ func (s *search) noteDamage(err error) error {
 	return err
 }
 
-// notReturned leaves out the traces that also match before the cursor, because an earlier page
-// returned them.
+// notReturned removes traces that also match before the cursor, because an earlier page returned
+// them.
 func (s *search) notReturned(ctx context.Context, hits []hit) ([]hit, error) {
 	c := s.query.After
 	if !c.Set || c.Start > s.to || len(hits) == 0 {

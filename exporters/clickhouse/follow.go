@@ -30,15 +30,14 @@ const (
 	// pollOverlap is the time by which spans may become visible later than others that were stored
 	// after them.
 	pollOverlap = time.Minute
-	// maxPolledSpans is the maximum number of spans of a tenant that one read gets. Feeds miss the
-	// rest.
+	// maxPolledSpans is the maximum number of spans of a tenant per read. Feeds miss the rest.
 	maxPolledSpans = 100_000
-	// maxPolledInserts is the maximum number of inserts of a tenant that are considered at once.
+	// maxPolledInserts is the maximum number of inserts of a tenant per read.
 	maxPolledInserts = 100_000
 )
 
 // follower publishes the inserts of other processes, which it finds by the column batch of the
-// table "payload". It reads the table only while there are feeds. Safe for concurrent use.
+// table "payload". It reads the table only while there are feeds. It is safe for concurrent use.
 type follower struct {
 	store *exporter
 	// cancel ends the running reads; ended is done when they have ended.
@@ -90,7 +89,7 @@ func (f *follower) isOwn(batch uint64) bool {
 }
 
 // Follow implements tracestore.Follower. Spans that other processes store arrive about a second
-// later than those of this process.
+// later than this process's own spans.
 func (e *exporter) Follow(ctx context.Context, tenant string, capacity int) (*tracestore.Feed, error) {
 	feed, err := e.feeds.Follow(ctx, tenant, capacity)
 	if err != nil {
@@ -107,7 +106,7 @@ func (e *exporter) Follow(ctx context.Context, tenant string, capacity int) (*tr
 // cursor is the position in the inserts of a tenant.
 type cursor struct {
 	since  int64             // inserts that were stored before are done, in milliseconds
-	seen   map[uint64]insert // inserts that were stored since, except own ones
+	seen   map[uint64]insert // inserts that were stored since, except this process's own
 	logged bool              // the latest read failed
 }
 
@@ -170,8 +169,8 @@ func (f *follower) run() {
 	})
 }
 
-// poll publishes the inserts of all tenants with feeds. It returns false if there are no feeds
-// anymore.
+// poll publishes the inserts of all tenants with feeds. It returns false if there are no feeds any
+// more.
 func (f *follower) poll() bool {
 	for tenant, c := range f.followed() {
 		ctx, cancel := context.WithTimeout(f.ctx, pollTimeout)
@@ -245,16 +244,16 @@ func (f *follower) publish(ctx context.Context, tenant string, c *cursor) error 
 	return nil
 }
 
-// finish records that an insert is not published again.
+// finish records that an insert must not be republished.
 func (c *cursor) finish(batch uint64) {
 	in := c.seen[batch]
 	in.done = true
 	c.seen[batch] = in
 }
 
-// update adds what was found and returns the inserts to publish, in order: those that have not
-// changed since the last time, because the rows of an insert become visible one part after another.
-// missed is the number of spans that cannot be published.
+// update adds the found inserts and returns the inserts to publish, in order. These are inserts
+// that have not changed since the last call, because the rows of an insert become visible part by
+// part. missed is the number of spans that cannot be published.
 func (c *cursor) update(found map[uint64]insert, isOwn func(uint64) bool) (ready []uint64, missed int) {
 	latest := c.since + pollOverlap.Milliseconds()
 	for batch, in := range found {
@@ -302,8 +301,8 @@ func (c *cursor) update(found map[uint64]insert, isOwn func(uint64) bool) (ready
 	return ready, missed
 }
 
-// read reads inserts and publishes them. If it fails, feeds miss the rest of the insert whose spans
-// it was reading, and the inserts after that one are not published yet.
+// read reads inserts and publishes them. If it fails, feeds miss the rest of the current insert,
+// and later inserts are published by a later call.
 func (f *follower) read(ctx context.Context, tenant string, c *cursor, inserts []uint64) error {
 	ids := make([]string, len(inserts))
 	for i, b := range inserts {
@@ -366,7 +365,7 @@ func (p *published) begin(insert uint64) {
 	p.left -= min(p.left, 1)
 }
 
-// end is called after the last span, or with the error because of which others were not read.
+// end is called after the last span, or with the error that ended reading.
 func (p *published) end(err error) {
 	p.flush()
 	if err != nil {

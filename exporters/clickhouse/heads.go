@@ -52,8 +52,8 @@ func keepDamage(damage *error, err error) error {
 
 // heads calls take once for each given trace that exists, with the heads of its spans in the order
 // of their starts, without duplicates. If limit is above 0, it reads only a part of traces with
-// more spans, which is larger than limit. The spans are valid only during the call.
-// An error of take is returned. With a DamagedError, other spans cannot be read.
+// more than limit spans; the part has more than limit spans. The spans are valid only during the
+// call. An error of take is returned. With a DamagedError, other spans cannot be read.
 func (e *exporter) heads(
 	ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
 	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
@@ -88,8 +88,8 @@ type headScan struct {
 	spans []tracestore.SummarySpan
 	texts knownTexts
 	bytes int // of texts
-	// Duplicates have the same start, and are equal in all columns. same has the spans with the
-	// start of the last one, without it.
+	// Duplicates have the same start and are equal in all columns. same holds the other spans with
+	// the start of the last span.
 	same     map[tracestore.SummarySpan]struct{}
 	twice    bool
 	doubtful []otlpdata.TraceID // traces with spans that may be duplicates
@@ -129,7 +129,7 @@ func (s *headScan) row(r db.Rows) error {
 	return s.memory.Resize(int64(len(s.spans)*summaryMemory + s.bytes))
 }
 
-// compare notes whether a span may be a duplicate of an earlier one.
+// compare records whether a span may be a duplicate of an earlier one.
 func (s *headScan) compare(span *tracestore.SummarySpan) {
 	n := len(s.spans)
 	if n == 0 || s.spans[n-1].Start != span.Start {
@@ -144,7 +144,7 @@ func (s *headScan) compare(span *tracestore.SummarySpan) {
 	s.twice = s.twice || again
 }
 
-// text returns a text, the same for equal texts of a trace.
+// text returns a copy of a text, which equal texts of a trace share.
 func (s *headScan) text(t string) string {
 	known, isNew := s.texts.copyOf(t)
 	if isNew {
@@ -202,8 +202,8 @@ func (e *exporter) headsOfOne(
 	return damage
 }
 
-// summaries returns the summaries of the traces that exist. With a DamagedError it returns
-// summaries of what can be read.
+// summaries returns the summaries of existing traces. With a DamagedError, the summaries cover what
+// can be read.
 func (e *exporter) summaries(
 	ctx context.Context, tenant string, ids []otlpdata.TraceID,
 ) (map[otlpdata.TraceID]*tracestore.Summary, error) {

@@ -19,24 +19,25 @@ const (
 	hourLength = uint64(time.Hour)
 	// maxHours is the maximum number of hours with spans for which a query uses cached calls.
 	maxHours = 20_000
-	// settled is the time after the last change of an hour after which its calls are cached. By
-	// then, all replicas have the spans.
+	// Calls of an hour are cached when the hour has not changed for the time settled. By then, all
+	// replicas have the spans.
 	settled = 5 * time.Minute
 	// hoursBefore and hoursAfter are the hours whose spans affect the calls of an hour: parents and
-	// peers start at most callReach before, and answers hardly ever more than an hour later.
+	// peers start at most callReach earlier, and counterparts of calls to peers hardly ever more
+	// than an hour later.
 	hoursBefore = uint64(callReach / time.Hour)
 	hoursAfter  = 1
 )
 
-// storedHour says what is stored of the spans that start within an hour since the Unix epoch.
+// storedHour describes the stored spans that start within an hour. Hours count from the Unix epoch.
 type storedHour struct {
 	number uint64
-	spans  uint64 // that were stored, including expired and deleted ones
+	spans  uint64 // number of stored spans, including expired and deleted ones
 	stored time.Time
 }
 
 // hours returns the hours with spans between two times. more is true if there are more than
-// maxHours. If a shard does not answer, the error matches shardMissing.
+// maxHours. If a shard does not respond, the error matches shardMissing.
 func (e *exporter) hours(ctx context.Context, tenant string, from, to uint64) (found callHours, more bool, _ error) {
 	sql := "SELECT toUInt64(hour) AS number, sum(spans), max(stored), (" + e.epochQuery(tenant) + ") FROM " + e.db.Table("hours") +
 		" WHERE " + where.Tenant(tenant) + " AND hour BETWEEN " + where.Uint(from/hourLength) + " AND " + where.Uint(to/hourLength) +
@@ -87,12 +88,12 @@ func (c *callHours) state(number uint64) (state uint64, stored time.Time) {
 type hourWindow struct {
 	callWindow
 	number uint64
-	whole  bool // the window has the whole hour
+	whole  bool // the window contains the whole hour
 	state  uint64
 	stored time.Time
 }
 
-// windows returns the parts of hours with spans that a window has.
+// windows returns the parts of hours with spans within the window.
 func (c *callHours) windows(from, to uint64) []*hourWindow {
 	var out []*hourWindow
 	for _, h := range c.hours {
@@ -112,8 +113,7 @@ func (c *callHours) windows(from, to uint64) []*hourWindow {
 }
 
 // calls calls add with the calls whose spans start between from and to. The same key may occur
-// several times. It takes the calls of whole hours from the cache if it has them, and adds them to
-// it otherwise.
+// several times. It takes the calls of whole hours from the cache, or adds them to it.
 func (e *exporter) calls(
 	ctx context.Context, tenant string, from, to time.Time, add func(*callSum),
 ) (missing missingCalls, err error) {
@@ -147,7 +147,7 @@ func (e *exporter) calls(
 	return missing, nil
 }
 
-// countPass counts the calls of windows and adds those of whole hours to the cache.
+// countPass counts the calls of windows and caches the calls of whole hours.
 func (e *exporter) countPass(
 	ctx context.Context, tenant string, pass []*hourWindow, add func(*callSum),
 ) (missing missingCalls, _ error) {
@@ -188,11 +188,11 @@ func (e *exporter) countPass(
 const (
 	// hoursPerPass is the maximum number of hours from the first to the last of a pass.
 	hoursPerPass = 24
-	// maxPasses is the maximum number of passes of one query. More are joined.
+	// maxPasses is the maximum number of passes of one query. Further passes are joined.
 	maxPasses = 64
 )
 
-// passesOf divides windows into those that are read at once.
+// passesOf divides windows into groups that are read together.
 func passesOf(windows []*hourWindow) (passes [][]*hourWindow) {
 	from := 0
 	for i := range windows {

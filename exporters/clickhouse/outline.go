@@ -42,7 +42,7 @@ func (e *exporter) Outline(
 	return damage
 }
 
-// outline collects what is needed of spans, in memory of its own.
+// outline collects the needed fields of spans, in its own memory.
 type outline struct {
 	hosts     storequery.Hosts
 	texts     knownTexts
@@ -68,7 +68,7 @@ func (o *outline) text(s string) string {
 	return known
 }
 
-// knownTexts holds a copy of each text that it was asked for. The zero value holds none.
+// knownTexts holds a copy of each text that copyOf was called with. The zero value is empty.
 type knownTexts map[string]string
 
 // copyOf returns the copy of a text, and whether it is new.

@@ -21,8 +21,8 @@ import (
 
 var _ sampling.Store = (*exporter)(nil)
 
-// AddThroughput implements sampling.ThroughputStore. Old counts are not returned anymore, and
-// expire with the table.
+// AddThroughput implements sampling.ThroughputStore. Old counts are no longer returned, and expire
+// with the table.
 func (e *exporter) AddThroughput(ctx context.Context, t sampling.Throughput, since time.Time) error {
 	if err := t.Check(); err != nil {
 		return pipeline.Permanent(err)
@@ -128,9 +128,9 @@ func (e *exporter) LatestCalculation(ctx context.Context) (c *sampling.Calculati
 
 // A lease is a row of the table "sampling_leases" with a term, which grows by one with each change
 // of the lease. A collector that wants to change the lease inserts a row with the next term, whose
-// deduplication token is made of resource and term. Of all collectors that do this at the same
-// time, the server stores the row of the first and ignores the others. Then each of them reads the
-// row of that term and knows who was first. In a replicated table the tokens are in the
+// deduplication token is made of resource and term. If several collectors do this at the same time,
+// the server stores the row of the first and ignores the others. Each of them then reads the row of
+// this term to find out which one was first. In a replicated table the tokens are in the
 // coordination service, so the same holds for all replicas: a replica that has lost contact with it
 // refuses the insert, and the collector gets an error instead of a lease.
 
@@ -145,8 +145,8 @@ type claim struct {
 // change at the same time.
 const maxClaims = 3
 
-// Lease implements sampling.LeaseStore. Times are those of the clock of the collector, so the
-// clocks of collectors must agree: a collector whose clock is ahead takes over early by as much.
+// Lease implements sampling.LeaseStore. Times come from the collector's clock, so the clocks of
+// collectors must agree: a collector whose clock is ahead takes over early by the difference.
 func (e *exporter) Lease(ctx context.Context, resource, owner string, ttl time.Duration) (sampling.Lease, error) {
 	for try := 1; ; try++ {
 		held, err := e.latestClaim(ctx, resource, 0)
@@ -178,9 +178,9 @@ func (e *exporter) EndLease(ctx context.Context, resource, owner string) error {
 	return err
 }
 
-// claim inserts a row and returns the row of that term, or of a later one. If the server remembers
+// claim inserts a row and returns the row of this term, or of a later one. If the server remembers
 // the token of the term without its row (see forgetsRows), no collector can become the owner with
-// that term, and claim goes on to the next.
+// this term, and claim continues with the next.
 func (e *exporter) claim(ctx context.Context, c claim) (claim, error) {
 	got, err := e.insertClaim(ctx, c)
 	if !errors.Is(err, errNoRow) || !e.forgetsRows() {
@@ -209,7 +209,7 @@ func (e *exporter) insertClaim(ctx context.Context, c claim) (claim, error) {
 }
 
 const (
-	// replicaWait is the time that a replica has to get a row that another has.
+	// replicaWait is how long a replica may take to get a row from another replica.
 	replicaWait = 5 * time.Second
 	// replicaPoll is the time between two reads of it.
 	replicaPoll = 50 * time.Millisecond
@@ -218,7 +218,7 @@ const (
 var errNoRow = errors.New("no replica has the row")
 
 // latestClaim returns the row of a resource with the highest term, which is at least term. It waits
-// for a replica that has not got the row yet. If none gets it, the error matches errNoRow.
+// for a replica that does not have the row yet. If no replica gets it, the error matches errNoRow.
 func (e *exporter) latestClaim(ctx context.Context, resource string, term uint64) (claim, error) {
 	timeout := time.After(replicaWait)
 	sql := "SELECT term, owner, until FROM " + e.db.Table("sampling_leases") + " WHERE resource = " + where.Text(resource) +

@@ -21,10 +21,10 @@ type row struct {
 	memory *tracestore.Memory // of the query
 }
 
-// grow reserves memory for what is kept of the row.
+// grow reserves memory for the kept part of the row.
 func (r row) grow(bytes int) error { return r.memory.Grow(int64(bytes)) }
 
-// each runs a statement and calls visit with each row of the answer. The memory that visit reserves
+// each runs a statement and calls visit with each row of the result. The memory that visit reserves
 // is released when each returns. Otherwise each is like eachRow.
 func (e *exporter) each(ctx context.Context, sql string, visit func(row) error) error {
 	m, err := tracestore.Reserve(ctx, 0)
@@ -39,7 +39,7 @@ func (e *exporter) each(ctx context.Context, sql string, visit func(row) error) 
 var errStop = errors.New("stop")
 
 // eachRow calls visit for each row of a statement. If visit returns errStop, eachRow ends without
-// an error. If ctx has ended, the error is that of ctx.
+// an error. If ctx has ended, it returns the error of ctx.
 func (e *exporter) eachRow(ctx context.Context, sql string, visit func(db.Rows) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (e *exporter) eachRow(ctx context.Context, sql string, visit func(db.Rows) 
 	if err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
-	defer func() { _ = found.Close() }() // an error of the read is that of Err
+	defer func() { _ = found.Close() }() // Err returns an error of the read
 	for found.Next() {
 		if err := visit(found); errors.Is(err, errStop) {
 			return nil
@@ -108,8 +108,8 @@ func (e *exporter) number(ctx context.Context, sql string) (n uint64, err error)
 	return n, err
 }
 
-// shards knows which shards of the cluster answer. A shard does not answer if none of its replicas
-// does. Statements leave such shards out, and the answer is partial, unless they run with
+// shards records which shards of the cluster respond. A shard does not respond if none of its
+// replicas does. Statements leave such shards out, and the result is partial, unless they run with
 // wholeCluster.
 type shards struct {
 	mu      sync.Mutex
@@ -117,8 +117,8 @@ type shards struct {
 	missing tracestore.Reasons
 }
 
-// missingShards says which shards do not answer. Callers have read before. Calls at the same time
-// ask the shards together.
+// missingShards returns which shards do not respond. Callers must have read before. Concurrent
+// calls share one check of the shards.
 func (e *exporter) missingShards(ctx context.Context) tracestore.Reasons {
 	if !e.cfg.Cluster.Sharded || ctx.Err() != nil {
 		return nil
@@ -141,16 +141,16 @@ func (e *exporter) missingShards(ctx context.Context) tracestore.Reasons {
 	return e.shards.missing
 }
 
-// wholeCluster returns a context for statements that fail if a shard does not answer, instead of
+// wholeCluster returns a context for statements that fail if a shard does not respond, instead of
 // leaving it out. The error matches shardMissing.
 func wholeCluster(ctx context.Context) context.Context {
 	return db.WithSettings(ctx, db.Settings{"skip_unavailable_shards": 0})
 }
 
-// shardMissing reports whether err says that no server of a shard answers.
+// shardMissing reports whether err says that no server of a shard responds.
 func shardMissing(err error) bool { return db.CodeOf(err) == db.CodeShardMissing }
 
-// askShards asks all shards for an answer. Each answers with one row.
+// askShards queries all shards. Each responds with one row.
 func (e *exporter) askShards(ctx context.Context) (missing string, err error) {
 	name := where.Text(e.cfg.Cluster.Name)
 	known, err := e.number(ctx, "SELECT toUInt64(count(DISTINCT shard_num)) FROM system.clusters WHERE cluster = "+name)
@@ -164,7 +164,7 @@ func (e *exporter) askShards(ctx context.Context) (missing string, err error) {
 	return fmt.Sprintf("%s of cluster %s: no server answers", e.silentShards(ctx, name, known, answered), e.cfg.Cluster.Name), nil
 }
 
-// silentShards returns the numbers of the shards that do not answer, or how many there are if the
+// silentShards returns the numbers of the shards that do not respond, or only how many if the
 // server is too old to tell.
 func (e *exporter) silentShards(ctx context.Context, cluster string, known, answered uint64) string {
 	numbers := make(map[uint64]bool)
@@ -186,7 +186,7 @@ func (e *exporter) silentShards(ctx context.Context, cluster string, known, answ
 	return "shard " + strings.Join(silent, ", ")
 }
 
-// incomplete returns a tracestore.DamagedError if shards do not answer. Callers that have found a
+// incomplete returns a tracestore.DamagedError if shards do not respond. Callers that have found a
 // trace need not call it, because a trace is on one shard.
 func (e *exporter) incomplete(ctx context.Context) error {
 	if missing := e.missingShards(ctx); !missing.Complete() {
@@ -195,8 +195,7 @@ func (e *exporter) incomplete(ctx context.Context) error {
 	return nil
 }
 
-// serverLimit says which limit of the server ended a statement. It returns nil if err is something
-// else.
+// serverLimit returns which limit of the server ended a statement, or nil if err is another error.
 func serverLimit(err error) tracestore.Reasons {
 	switch {
 	case db.CodeOf(err) == db.CodeMemoryLimit:

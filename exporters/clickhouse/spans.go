@@ -39,15 +39,13 @@ type spanScan struct {
 	damage  error // of the first row that cannot be decoded
 	memory  *tracestore.Memory
 
-	// Duplicates have the same start, so that only the spans with the start of the last one are
-	// kept.
+	// Duplicates have the same start, so only the spans with the start of the last one are kept.
 	seen  *storequery.Dedup
 	id    otlpdata.TraceID
 	start uint64
 }
 
-// keptSpan is the approximate memory of a span that is kept to find its duplicates, without its
-// bytes.
+// keptSpan is the approximate memory, without its bytes, of a span that is kept to find duplicates.
 const keptSpan = 200
 
 func (s *spanScan) row(r db.Rows) error {
@@ -117,7 +115,8 @@ func (p *piece) add(s tracestore.Span) {
 	p.size += len(s.Raw) + maxFieldHeader
 }
 
-// share returns the share of the origin of a span. Most spans have the origin of the one before.
+// share returns the share of the origin of a span. Most spans have the same origin as the previous
+// one.
 func (p *piece) share(s tracestore.Span) *share {
 	if n := len(p.shares); n > 0 && p.shares[n-1].resource == s.Resource && p.shares[n-1].scope == s.Scope {
 		return &p.shares[n-1]

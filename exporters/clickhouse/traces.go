@@ -18,7 +18,7 @@ import (
 // Limits of reads of several traces in one statement.
 const (
 	tracesPerStatement = 64
-	maxTogether        = 16 << 20 // bytes that are held until the traces before them were returned
+	maxTogether        = 16 << 20 // bytes that are held until earlier traces were returned
 )
 
 // Traces implements tracestore.Reader. It uses hints to select partitions.
@@ -49,7 +49,7 @@ type traceReader struct {
 }
 
 // damaged returns an error if a trace is damaged, or if one of a number of traces was not found
-// because shards do not answer.
+// because shards do not respond.
 func (r *traceReader) damaged(ctx context.Context, traces int) error {
 	if r.damage == nil && len(r.found) < traces {
 		return r.store.incomplete(ctx)
@@ -61,7 +61,7 @@ func (e *exporter) reader(tenant string, yield func(tracestore.Trace, error) boo
 	return &traceReader{store: e, tenant: tenant, yield: yield, found: make(map[otlpdata.TraceID]struct{})}
 }
 
-// read yields the traces of refs in their order. It returns errStop if the caller wants no more.
+// read yields the traces of refs in order. It returns errStop if the caller stops iterating.
 func (r *traceReader) read(ctx context.Context, refs []tracestore.TraceRef) error {
 	if len(refs) > 1 {
 		together, err := r.readTogether(ctx, refs)
@@ -90,7 +90,7 @@ func (r *traceReader) readOne(ctx context.Context, ref []tracestore.TraceRef) er
 var errTooMuch = errors.New("too much to read together")
 
 // readTogether reads several traces with one statement. It returns false if they are too large to
-// be held together.
+// hold together.
 func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceRef) (bool, error) {
 	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
 	defer memory.Release()
@@ -121,8 +121,8 @@ func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceR
 	return true, nil
 }
 
-// pieces calls take with the spans that meet a condition, and for which keep returns true if it is
-// not nil, in pieces of one trace each. An error of take ends the read and is returned.
+// pieces calls take with the spans that meet a condition and, if keep is not nil, for which keep
+// returns true. Each piece belongs to one trace. An error of take ends the read and is returned.
 func (r *traceReader) pieces(
 	ctx context.Context, condition string, keep func(tracestore.Span) bool, take func(tracestore.Trace) error,
 ) error {
@@ -179,9 +179,9 @@ func conditionOf(refs []tracestore.TraceRef) string {
 	return ofTraces(ids) + " AND " + where.Days(from, to)
 }
 
-// seek returns a context with settings of a statement that reads all rows of some traces. The rows
-// of one are few, so that one thread reads them fastest. With a limit of rows, the server evaluates
-// the index of trace ids before it begins to read parts.
+// seek returns a context with settings of a statement that reads all rows of some traces. A trace
+// has few rows, so one thread reads them fastest. With a limit of rows, the server evaluates the
+// index of trace ids before it begins to read parts.
 func (e *exporter) seek(ctx context.Context, traces int) context.Context {
 	const unlimited = 1 << 60
 	s := db.Settings{}
@@ -232,7 +232,7 @@ func (e *exporter) SelectSpans(
 	}
 }
 
-// maxMentions is the number of ids up to which the server searches them in encoded spans.
+// maxMentions is the maximum number of ids that the server searches in encoded spans.
 const maxMentions = 100
 
 // mentions returns a condition, to be appended to another, that holds for all spans that have one

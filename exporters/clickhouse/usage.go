@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Usage implements tracestore.UsageReporter. Bytes are those of all tables, and of all shards but
-// not of all replicas.
+// Usage implements tracestore.UsageReporter. Bytes cover all tables and all shards, but not all
+// replicas.
 func (e *exporter) Usage(ctx context.Context, _ string) (tracestore.Usage, error) {
 	u := tracestore.Usage{Retention: e.cfg.Retention.Spans.Std()}
 	bytes, err := e.number(ctx, "SELECT toUInt64(sum(bytes_on_disk))"+e.parts())
@@ -33,8 +33,8 @@ func (e *exporter) parts() string {
 	return " FROM " + from + " WHERE active AND database = " + where.Text(e.cfg.Database)
 }
 
-// addTimes adds the times of the oldest and newest spans: the first arrival among the spans of the
-// two oldest days, and the starts among them, the spans of the newest day, and those that are not
+// addTimes adds the times of the oldest and newest spans. The first arrival comes from the spans of
+// the two oldest days; the starts come from these, from the newest day, and from spans that are not
 // stored with their day.
 func (e *exporter) addTimes(ctx context.Context, u *tracestore.Usage) error {
 	const oldestDays = 2

@@ -14,8 +14,8 @@ import (
 
 var _ storequery.WindowSummarizer = (*exporter)(nil)
 
-// maxSummarized is the approximate maximum number of spans in a window whose traces are summarized
-// by the server.
+// maxSummarized is the approximate maximum number of spans in a window for the server to summarize
+// its traces.
 const maxSummarized = 5_000_000
 
 // EachInWindow implements storequery.WindowSummarizer. The server summarizes the traces that begin
@@ -80,8 +80,8 @@ func (w *windowSummaries) addOther(id string) error {
 	return w.memory.Grow(doneMemory)
 }
 
-// findCrossing finds the traces that have spans before or after the window. Rows of the table of
-// bounds cover deleted spans, too, so that it may find others.
+// findCrossing finds the traces that have spans before or after the window. It may find others,
+// because the table of bounds also covers deleted spans.
 func (w *windowSummaries) findCrossing(ctx context.Context, from, to uint64) error {
 	if from == 0 && to == math.MaxUint64 {
 		return nil
@@ -96,9 +96,9 @@ func (w *windowSummaries) findCrossing(ctx context.Context, from, to uint64) err
 		func() error { return w.addOther(id) })
 }
 
-// summarize passes on the summaries of the traces that the server can summarize, and adds those
-// that it cannot to others: traces without a root span, with spans without a start, or with spans
-// that may be duplicates.
+// summarize passes on the summaries of the traces that the server can summarize, and adds all
+// others to others: traces without a root span, with spans without a start, or with spans that may
+// be duplicates.
 func (w *windowSummaries) summarize(ctx context.Context) error {
 	const isRoot = "substring(ids, 9) = unhex('0000000000000000')"
 	const end = "if(start + duration < start, 18446744073709551615, start + duration)"

@@ -21,11 +21,11 @@ type Server interface {
 // fail because another program changes the same table at that moment.
 const attempts = 5
 
-// Apply creates what is missing and upgrades tables of older versions. Several programs may call it
+// Apply creates missing tables and upgrades tables of older versions. Several programs may call it
 // at the same time. It returns the statements that changed something.
 //
-// Errors that match [ErrUnusable] say that the tables do not fit this program. After any other
-// error, a part may be missing, and Apply can be called again.
+// An error that matches [ErrUnusable] means that the tables do not fit this program. After any
+// other error, some tables may be missing, and Apply can be retried.
 func (s *Schema) Apply(ctx context.Context, on Server) ([]Statement, error) {
 	var done []Statement
 	var last error
@@ -68,8 +68,8 @@ func (s *Schema) Missing(ctx context.Context, on Server) ([]Statement, error) {
 	return s.plan(f)
 }
 
-// Ready returns an error unless the tables have what programs need. Retention and settings may be
-// others: those of the program that creates the tables count.
+// Ready returns an error unless the tables have what programs need. Retention and settings may
+// differ: the program that creates the tables determines them.
 func (s *Schema) Ready(ctx context.Context, on Server) error {
 	todo, err := s.Missing(ctx, on)
 	todo = slices.DeleteFunc(todo, func(st Statement) bool { return st.tunes })

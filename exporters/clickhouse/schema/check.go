@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 )
 
-// Finding is something about a server that does not suit the exporter.
+// Finding is a property of a server that is unsuitable for the exporter.
 type Finding struct {
 	// Problem reports that spans can be lost, counted twice or refused. Otherwise the finding is
 	// advice.
@@ -27,8 +27,7 @@ func (f Finding) String() string {
 	return "warning: " + f.Text
 }
 
-// Oldest server version whose deduplication of inserts includes views in the way that the exporter
-// needs.
+// Oldest server version whose deduplication of inserts includes views as the exporter requires.
 const oldestMajor, oldestMinor = 24, 8
 
 // Check compares the tables and the settings of the servers with what the exporter needs. An error
@@ -45,7 +44,7 @@ func (s *Schema) Check(ctx context.Context, on Server) ([]Finding, error) {
 	return found, err
 }
 
-// finding describes what the statement is for. Another retention or setting than that of this
+// finding describes the purpose of the statement. A retention or setting that differs from this
 // configuration may be intended, unless servers do not recognize repeated inserts with it.
 func (st *Statement) finding() Finding {
 	if st.tunes && !st.dedups {
@@ -115,7 +114,7 @@ type rule struct {
 
 func equals(want int64) func(int64) bool { return func(v int64) bool { return v == want } }
 
-// atLeast accepts also 0, which stands for no limit.
+// atLeast also accepts 0, which means no limit.
 func atLeast(least int64) func(int64) bool { return func(v int64) bool { return v == 0 || v >= least } }
 
 // Minimum limits of servers.
@@ -128,7 +127,7 @@ const (
 	maxDelay        = 300 // seconds that a replica may lag
 )
 
-// rules returns the rules. The exporter sets other settings with each statement.
+// rules returns the rules for settings that the exporter does not set itself with each statement.
 func rules() []rule {
 	const settings, tables, server = "system.settings", "system.merge_tree_settings", "system.server_settings"
 	return []rule{

@@ -3,8 +3,8 @@ package schema
 import "github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 
 // Tables of this file are filled by views of the table spans. Their engines merge rows in the
-// background, so that readers always have to group and add up. A view qualifies each column with
-// the alias of its source, because a column of the result may have the same name.
+// background, so readers must always group and add up. A view qualifies each column with the alias
+// of its source, because a column of the result may have the same name.
 
 // bounds has the time range and the size of each trace.
 func bounds() Table {
@@ -91,7 +91,7 @@ GROUP BY s.tenant, key, type, s.day, s.odd`,
 	}
 }
 
-// minutes counts spans and their durations by operation and minute. Buckets are those of
+// minutes counts spans and their durations by operation and minute. Buckets are as in
 // tracestore.BucketOf; their counts are added up by bucket when rows are merged, which the engine
 // does for columns whose prefix ends with Map.
 func minutes() Table {
@@ -133,7 +133,7 @@ GROUP BY s.tenant, s.service, s.name, s.kind, failed, minute, s.day, s.odd`,
 }
 
 // hours counts the spans that start in each hour, which shows whether cached calls of the hour are
-// still right.
+// still valid.
 func hours() Table {
 	return Table{
 		Name: "hours",

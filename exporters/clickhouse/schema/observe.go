@@ -20,7 +20,7 @@ type observed struct {
 // object is a table or a view.
 type object struct {
 	engine      string
-	definitions []string // different ones of the servers
+	definitions []string // distinct definitions on the servers
 	hosts       uint64   // servers that have it
 }
 
@@ -39,7 +39,7 @@ func (o *object) has(text string) bool {
 	return o.everywhere(func(d string) bool { return strings.Contains(d, text) })
 }
 
-// observe reads what the servers have: all servers of a cluster that can be reached.
+// observe reads what the servers have, from all reachable servers of a cluster.
 func (s *Schema) observe(ctx context.Context, on Server) (*observed, error) {
 	f := &observed{objects: map[string]*object{}}
 	err := read(ctx, on, s.clusterWide("system.one", "count()", ""), &f.hosts)
@@ -84,8 +84,8 @@ func (s *Schema) observeObjects(ctx context.Context, on Server, f *observed) err
 	return rows.Err()
 }
 
-// clusterWide returns a query of a system table on all servers that can be reached. rest are the
-// clauses after FROM.
+// clusterWide returns a query of a system table on all reachable servers. rest holds the clauses
+// after FROM.
 func (s *Schema) clusterWide(table, columns, rest string) string {
 	if s.opts.Shape == Single {
 		return fmt.Sprintf("SELECT %s FROM %s%s", columns, table, rest)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Shape says on which servers the rows of a table are.
+// Shape says how the rows of a table are distributed over servers.
 type Shape string
 
 // The shapes.
@@ -26,7 +26,7 @@ type Options struct {
 	Shape    Shape  // "" is Single
 	Cluster  string // name of the cluster in system.clusters; only for Replicated and Sharded
 	// ReplicatedDatabase reports whether the database has the engine Replicated, which distributes
-	// definitions by itself and rejects ON CLUSTER.
+	// definitions itself and rejects ON CLUSTER.
 	ReplicatedDatabase bool
 	// Spans and Statistics are retention times, which are rounded up to whole days. 0 disables the
 	// limit.
@@ -34,7 +34,7 @@ type Options struct {
 	// Fsync makes the server sync each insert to disk before it acknowledges it.
 	Fsync bool
 	// DedupWindow is the number of recent inserts into a table that the server recognizes when they
-	// are repeated. 0 selects DefaultDedupWindow.
+	// are repeated. 0 means DefaultDedupWindow.
 	DedupWindow int
 	// Blind reports that the servers cannot tell what they have. Apply then runs all statements of
 	// [Schema.Statements].
@@ -71,8 +71,8 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// days returns a retention time in days, or 0 for no limit. A row belongs to the day in which it
-// starts, so that a day more is needed to store its last row for the whole time.
+// days returns a retention time in days, or 0 for no limit. A row belongs to the day on which it
+// starts, so one more day is needed to store the last row of a day for the whole time.
 func days(retention time.Duration) int {
 	const day = 24 * time.Hour
 	if retention <= 0 {

@@ -8,7 +8,8 @@ func payload() Table {
 			{Name: "tenant", Type: "LowCardinality(String)"},
 			{Name: "trace_id", Type: "FixedString(16)"},
 			{Name: "start", Type: "UInt64", Codec: "Delta(8), ZSTD(1)"},
-			// Of the span and its parent: the compressor finds the latter in the row of the parent.
+			// Ids of the span and its parent: the compressor finds the parent's id in the row of
+			// the parent.
 			{Name: "ids", Type: "FixedString(16)"},
 			{Name: "duration", Type: "UInt64", Codec: "T64, ZSTD(1)"},
 			{Name: "service", Type: "LowCardinality(String)"},
@@ -21,7 +22,7 @@ func payload() Table {
 			{Name: "stored", Type: "LowCardinality(String)", Value: "DEFAULT toString(toUnixTimestamp64Milli(now64(3)))"},
 			{Name: "batch", Type: "LowCardinality(String)"},                    // from the deduplication token of the insert
 			{Name: "origin", Type: "LowCardinality(String)", Codec: "ZSTD(3)"}, // resource and scope
-			// What the other columns do not hold, in parts: see package rows.
+			// The parts of a span that are not in other columns: see package rows.
 			{Name: "shape", Type: "LowCardinality(String)", Codec: "ZSTD(3)"},
 			{Name: "texts", Type: "Array(LowCardinality(String))", Codec: "ZSTD(3)"},
 			{Name: "rest", Type: "String", Codec: "ZSTD(3)"},

@@ -10,18 +10,18 @@ import (
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 )
 
-// ErrUnusable is wrapped by errors of existing tables that these programs must not use, such as
-// those of a newer version.
+// ErrUnusable is wrapped by errors about existing tables that this program must not use, such as
+// tables of a newer version.
 var ErrUnusable = errors.New("tables are not usable")
 
-// plan returns the statements that make the tables of the servers those of the schema, in order.
-// Each has no effect if another program has run it before.
+// plan returns, in order, the statements that bring the servers' tables to the schema. A statement
+// has no effect if another program has already run it.
 func (s *Schema) plan(f *observed) ([]Statement, error) {
 	if err := s.usable(f); err != nil {
 		return nil, err
 	}
 	if f.version > s.Version {
-		return s.expire(f), nil // everything else is that of the newer version
+		return s.expire(f), nil // everything else belongs to the newer version
 	}
 	p := &planner{Schema: s, found: f}
 	if f.database < f.hosts {
@@ -107,7 +107,7 @@ func (p *planner) object(name string) *object {
 	return nil
 }
 
-// table creates a table, and adds what it lacks.
+// table creates a table, or adds its missing parts.
 func (p *planner) table(t *Table) {
 	local := p.Local(t.Name)
 	if o := p.object(local); o == nil {
@@ -206,7 +206,8 @@ func (s setting) in(definition string) bool {
 	return strings.Contains(", "+after+",", ", "+s.String()+",") || s.value == 0 && !strings.Contains(", "+after, ", "+s.name+" = ")
 }
 
-// view creates the view that fills a table, and changes its query if that of the servers is older.
+// view creates the view that fills a table, or changes its query if the query on the servers is
+// older.
 func (p *planner) view(t *Table) {
 	name := t.Name + viewSuffix
 	switch {

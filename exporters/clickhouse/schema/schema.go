@@ -1,5 +1,5 @@
-// Package schema holds the tables of the exporter "clickhouse" and creates them on a server or on a
-// cluster.
+// Package schema defines the tables of the `clickhouse` exporter and creates them on a server or on
+// a cluster.
 //
 // Each table is defined once, in a function that returns a [Table]; see the files spans.go,
 // payload.go, derived.go and state.go. A [Schema] renders the statements for one of three shapes:
@@ -14,9 +14,9 @@ package schema
 type Definition struct {
 	// Version grows with each change of the tables.
 	Version int
-	// Oldest is the oldest version whose programs can use the tables. It is raised only if a change
-	// is more than new tables, columns with defaults, indexes and views, because programs of older
-	// versions then refuse to start.
+	// Oldest is the oldest version whose programs can use the tables. It is raised only for changes
+	// beyond new tables, columns with defaults, indexes and views, because older programs then
+	// refuse to start.
 	Oldest int
 	// Tables are the tables. A table that a view fills follows the table that the view reads.
 	Tables []Table
@@ -31,16 +31,16 @@ func Current() Definition {
 	}}
 }
 
-// Schema renders the statements that create the tables. Safe for concurrent use.
+// Schema renders the statements that create the tables. It is safe for concurrent use.
 type Schema struct {
 	opts Options
 	Definition
 }
 
-// New returns the current schema for options. Errors describe options that do not fit together.
+// New returns the current schema for options. Errors describe inconsistent options.
 func New(o Options) (*Schema, error) { return Current().For(o) }
 
-// For returns a schema with these tables for options. Errors are as those of [New].
+// For returns a schema with these tables for options. Errors are the same as for [New].
 func (d Definition) For(o Options) (*Schema, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 // spans is the table that searches and statistics read.
 //
 // A row belongs to the day in which its span starts, and odd is 0. If the span starts before the
-// retention or more than a day ahead, day is that of its arrival and odd is 1, so that no span
-// expires when it arrives.
+// retention or more than a day ahead, day is the day of arrival and odd is 1, so that no span
+// expires on arrival.
 //
 // Attributes of all places are in pairs of arrays; see [rows.Pair]. A key has a prefix for its
 // place: span., resource., scope., event. or link.

@@ -5,7 +5,7 @@ package schema
 // today is the clause of the column day of rows that expire by their arrival.
 const today = "DEFAULT toDate(now(), 'UTC')"
 
-// edges caches the calls between services, one row for each hour. The row that was counted last is
+// edges caches the calls between services, one row per hour. The most recently counted row is
 // valid.
 func edges() Table {
 	return Table{
@@ -66,7 +66,7 @@ func samplingThroughput() Table {
 			{Name: "added", Type: "UInt64", Value: nowNano},
 			{Name: "day", Type: "Date", Value: today},
 			{Name: "until", Type: "Int64"}, // end of the interval
-			{Name: "since", Type: "Int64"}, // intervals that ended up to then are not needed anymore
+			{Name: "since", Type: "Int64"}, // intervals that ended at or before this time are no longer needed
 			{Name: "body", Type: "String"}, // sampling.Throughput as JSON
 		},
 		Engine:    "MergeTree",
@@ -111,7 +111,7 @@ func samplingLeases() Table {
 	}
 }
 
-// meta describes the schema. A row is never changed; the row with the highest version counts.
+// meta describes the schema. A row is never changed; the row with the highest version is valid.
 func meta() Table {
 	return Table{
 		Name: "meta",

@@ -28,7 +28,7 @@ type Table struct {
 	// Source is the table that the view of this table reads, or "" if there is no view. Select is
 	// the query of the view, in which {source} stands for the table.
 	Source, Select string
-	// SelectVersion is the version of the schema in which Select changed last; 0 stands for 1.
+	// SelectVersion is the schema version in which Select last changed; 0 means 1.
 	SelectVersion int
 }
 
@@ -189,8 +189,8 @@ func (s *Schema) settings(t *Table) []setting {
 	return all
 }
 
-// changeable returns the settings that can be changed after a table was created. Their default is 0
-// or another value than theirs.
+// changeable returns the settings that can be changed after a table was created. Their values
+// differ from the defaults.
 func (s *Schema) changeable() []setting {
 	all := []setting{{"ttl_only_drop_parts", 1}, {"materialize_ttl_recalculate_only", 1}}
 	if s.opts.Shape == Single {
@@ -215,7 +215,7 @@ func (s *Schema) createDistributed(t *Table) string {
 }
 
 // Delete returns the statement that deletes the rows of a table that a condition selects, on all
-// servers, and waits for them.
+// servers, and waits for completion.
 func (s *Schema) Delete(table, condition string) string {
 	return "DELETE FROM " + s.name(s.Local(table)) + s.onCluster() + " WHERE " + condition +
 		" SETTINGS lightweight_deletes_sync = 2, mutations_sync = 2"

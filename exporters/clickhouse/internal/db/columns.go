@@ -19,7 +19,7 @@ type Columns interface {
 }
 
 // FillColumns returns a function for Insert.Fill that inserts whole columns. This is several times
-// as fast as appending values to a batch.
+// faster than appending values to a batch.
 func FillColumns(c Columns) func(driver.Batch) error {
 	return func(b driver.Batch) error {
 		f := fillers.Get().(*filler)
@@ -42,7 +42,7 @@ func FillColumns(c Columns) func(driver.Batch) error {
 }
 
 // filler holds the memory for one column. The reader reads exactly the bytes of each column, so it
-// can go on with the next.
+// can continue with the next.
 type filler struct {
 	buf    []byte
 	from   bytes.Reader
@@ -64,7 +64,7 @@ func (f *filler) release() {
 	}
 }
 
-// columnError is the error of a column that has another type than the rows.
+// columnError is the error of a column whose type does not match the rows.
 type columnError struct{ err error }
 
 func (e *columnError) Error() string { return e.err.Error() }

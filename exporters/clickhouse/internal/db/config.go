@@ -59,7 +59,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate checks the values that their types do not.
+// Validate checks values beyond their types.
 func (c *Config) Validate() error {
 	errs := c.validateEndpoints()
 	if c.Protocol != Native && c.Protocol != HTTP {
@@ -92,7 +92,7 @@ func (c *Config) Validate() error {
 	return errors.Join(append(errs, c.validateSecrets()...)...)
 }
 
-// databaseName are the names that the client understands in inserts, and that are not macros in
+// databaseName matches names that the client understands in inserts and that are not macros in
 // paths of replicated tables.
 var databaseName = regexp.MustCompile(`^[A-Za-z0-9_]+(-[A-Za-z0-9_]+)*$`)
 

@@ -1,5 +1,4 @@
-// Package db runs statements on ClickHouse: on one server, or on several of which any can run a
-// statement.
+// Package db runs statements on ClickHouse: on one server, or on any of several servers.
 //
 // Files: config.go is the configuration; dial.go opens connections; hosts.go chooses a server;
 // insert.go, select.go and columns.go run statements; settings.go are the settings of statements;
@@ -46,8 +45,8 @@ func New(set pipeline.Settings, c Config, dialect Dialect) (*DB, error) {
 	return d, nil
 }
 
-// Start reads certificates and secrets. It opens no connection, but pools of connections, which
-// Close closes.
+// Start reads certificates and secrets. It creates connection pools without opening connections;
+// Close closes them.
 func (d *DB) Start(context.Context) error {
 	if err := d.dialer.load(); err != nil {
 		return err

@@ -2,8 +2,8 @@ package db
 
 import "github.com/ClickHouse/clickhouse-go/v2"
 
-// Dialect adapts statements to servers that are older than those that the exporter supports. Tests
-// use it to run on a cluster. The zero value changes nothing.
+// Dialect adapts statements to servers older than the oldest supported version. Tests use it to run
+// on a cluster. The zero value changes nothing.
 type Dialect struct {
 	// Statement returns a statement as the server understands it.
 	Statement func(sql string) string

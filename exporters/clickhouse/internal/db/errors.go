@@ -22,15 +22,15 @@ type Class uint8
 const (
 	// Unknown errors are temporary.
 	Unknown Class = iota
-	// Unreachable: no answer from the server, or the server cannot reach what it needs. Another
+	// Unreachable: no response from the server, or the server cannot reach what it needs. Another
 	// server may be able to run the statement.
 	Unreachable
 	// Overloaded: the server has too much to do, or too little memory or disk space.
 	Overloaded
-	// Limited: the statement exceeds a limit of time, rows or memory of its own.
+	// Limited: the statement exceeds its own limit of time, rows or memory.
 	Limited
-	// Misconfigured: tables, settings, the user or its rights are not as the exporter needs them.
-	// Waiting does not help, but repairing the configuration does.
+	// Misconfigured: tables, settings, the user or its rights do not meet the exporter's needs.
+	// Waiting does not help; repairing the configuration does.
 	Misconfigured
 	// BadData: the server will never accept the rows.
 	BadData
@@ -47,8 +47,8 @@ const (
 	CodeTooManyBytes    = 307
 )
 
-// classOf returns the class of an error code of the server. The names of the codes are those of
-// ErrorCodes.cpp of ClickHouse.
+// classOf returns the class of an error code of the server. The names of the codes are from
+// ClickHouse's ErrorCodes.cpp.
 func classOf(code int) Class {
 	switch code {
 	// DNS_ERROR, NO_FREE_CONNECTION, SOCKET_TIMEOUT, NETWORK_ERROR, ALL_CONNECTION_TRIES_FAILED
@@ -167,8 +167,8 @@ func (e *Error) hint() string {
 	return ""
 }
 
-// isGreeting reports whether a connection was made, but what answered did not greet as a server of
-// the protocol does.
+// isGreeting reports whether a connection was made but the peer did not greet like a server of the
+// protocol.
 func isGreeting(err error) bool {
 	if d := (*dialError)(nil); errors.As(err, &d) {
 		return false
@@ -183,7 +183,7 @@ const checkSchema = `run "tracing clickhouse schema check"`
 func (e *Error) Unwrap() error { return e.Err }
 
 // wrap returns an error of a statement with its class, marked so that pipelines and query APIs know
-// whether to try again. An error of ctx is returned as it is.
+// whether to retry. An error of ctx is returned unchanged.
 func wrap(ctx context.Context, host, table string, err error) error {
 	if err == nil {
 		return nil
@@ -206,8 +206,8 @@ func wrap(ctx context.Context, host, table string, err error) error {
 	return e.marked()
 }
 
-// marked returns the error with the mark of its class. Errors that repairing the configuration
-// solves are temporary: the spans wait in the queue meanwhile.
+// marked returns the error with the mark of its class. Errors that a configuration change can solve
+// are temporary: the spans wait in the queue meanwhile.
 func (e *Error) marked() error {
 	switch e.Class {
 	case BadData:

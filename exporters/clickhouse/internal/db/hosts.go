@@ -18,10 +18,10 @@ type host struct {
 
 	mu       sync.Mutex // guards the fields below
 	failures int        // consecutive
-	retry    time.Time  // when to try the server again after failures
+	retry    time.Time  // when to retry the server after failures
 }
 
-// Delays after which a server that failed is tried again.
+// Delays after which a failed server is retried.
 const (
 	minRetryDelay = time.Second
 	maxRetryDelay = 30 * time.Second
@@ -46,7 +46,7 @@ func (h *host) worked() (recovered bool) {
 	return recovered
 }
 
-// downUntil returns when to try the server again, or the zero time if it works.
+// downUntil returns when to retry the server, or the zero time if it works.
 func (h *host) downUntil() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,8 +63,9 @@ type hosts struct {
 	now  func() time.Time
 }
 
-// order returns the servers to try, in order: those that work or have been down long enough,
-// beginning with another one each time. If there are none, it returns the one that was down first.
+// order returns the servers to try, in order: servers that work or have been down long enough,
+// starting with a different one each time. If there are none, it returns the one that has been down
+// longest.
 func (h *hosts) order() []*host {
 	var up []*host
 	var first *host
@@ -91,8 +92,8 @@ func (h *hosts) allDown() bool {
 	return !slices.ContainsFunc(h.list, func(one *host) bool { return one.downUntil().IsZero() })
 }
 
-// try calls run with one server after the other until it returns another error than that the server
-// cannot be reached, or none. again says for such an error whether another server may be tried.
+// try calls run with one server after the other until it succeeds or returns an error other than
+// that the server is unreachable. again says for such an error whether to try another server.
 func (d *DB) try(ctx context.Context, again func(error) bool, run func(*host) error) error {
 	var err error
 	for _, h := range d.hosts.order() {

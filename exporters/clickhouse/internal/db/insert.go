@@ -17,10 +17,11 @@ type Insert struct {
 	Fill    func(driver.Batch) error
 }
 
-// Insert stores a block of rows. The server ignores it if it has stored a block with the same token
-// before. If a server cannot be reached, Insert tries the next: with replicated tables, one of them
-// knows the tokens of all. At most max_inserts inserts run at the same time; others wait. Insert
-// returns the same errors as Select, and the error of ctx if ctx ends while Insert waits.
+// Insert stores a block of rows. The server ignores a block if it has already stored a block with
+// the same token. If a server cannot be reached, Insert tries the next one: with replicated tables,
+// each server knows the tokens of all. At most max_inserts inserts run at the same time; others
+// wait. Insert returns the same errors as Select, or the error of ctx if ctx ends while Insert
+// waits.
 func (d *DB) Insert(ctx context.Context, in Insert) error {
 	select {
 	case d.inserts <- struct{}{}:
@@ -48,8 +49,8 @@ func (d *DB) Insert(ctx context.Context, in Insert) error {
 }
 
 // errNoAnswer is the error of an insert whose deadline has passed although the server had at least
-// connect_timeout. Otherwise the time was spent before, and says nothing about the server. The next
-// attempt uses another server.
+// connect_timeout. (With less, the time was spent earlier, which says nothing about the server.)
+// The next attempt uses another server.
 var errNoAnswer = fmt.Errorf("no answer within the timeout: %w", context.DeadlineExceeded)
 
 func (h *host) insert(ctx context.Context, sql string, fill func(driver.Batch) error) error {

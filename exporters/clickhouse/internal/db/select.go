@@ -7,7 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Rows are the rows of an answer. The caller must close them, which ends the statement, and check
+// Rows are the rows of a result. The caller must close them, which ends the statement, and check
 // Err after the last row.
 type Rows = driver.Rows
 
@@ -66,8 +66,8 @@ func (r *rows) Err() error {
 	return r.err
 }
 
-// Close ends the statement. Rows that were not read are discarded by the server. It returns the
-// error of Err, if all rows were read.
+// Close ends the statement. The server discards unread rows. Close returns the error of Err if all
+// rows were read.
 func (r *rows) Close() error {
 	var err error
 	if r.ended {
@@ -78,7 +78,7 @@ func (r *rows) Close() error {
 	return err
 }
 
-// Exec runs a statement that returns nothing. Errors are those of Select.
+// Exec runs a statement that returns nothing. Errors are the same as for Select.
 func (d *DB) Exec(ctx context.Context, sql string) error {
 	all := maps.Clone(settingsOf(ctx))
 	sql = d.dialect.statement(sql)

@@ -30,8 +30,8 @@ func settingsOf(ctx context.Context) Settings {
 }
 
 // insertSettings are the settings of an insert of one block with a token. The server stores the
-// block as a whole, or not at all if it has stored a block with the token before, in tables and in
-// the targets of views. A sharded table acknowledges when the shards have.
+// block as a whole, or not at all if it has already stored a block with the token, both in tables
+// and in the targets of views. A sharded table acknowledges when the shards have acknowledged.
 func (d *DB) insertSettings(token string) Settings {
 	s := Settings{
 		"async_insert":               0,
@@ -50,11 +50,11 @@ func (d *DB) insertSettings(token string) Settings {
 	return s
 }
 
-// minMajority is the number of replicas from which on the quorum "auto" is their majority. The
-// majority of two is both, so that inserts would stop when one is down.
+// minMajority is the number of replicas from which the quorum "auto" is their majority. The
+// majority of two is both, so inserts would stop when one is down.
 const minMajority = 3
 
-// SetReplicas says how many replicas a shard has, at least. Until then it is one.
+// SetReplicas sets the minimum number of replicas of a shard. The default is one.
 func (d *DB) SetReplicas(n int) { d.replicas.Store(int64(n)) }
 
 // Quorum returns the number of replicas that must have stored an insert before it is acknowledged.
@@ -67,7 +67,7 @@ func (d *DB) Quorum() (n int, majority bool) {
 	return max(n, 1), false
 }
 
-// maxBlockRows is more than the rows of any insert, so that the server does not divide blocks.
+// maxBlockRows exceeds the number of rows of any insert, so that the server does not divide blocks.
 const maxBlockRows = 1 << 24
 
 // maxStatement is the maximum number of bytes of a statement that reads, which may contain long
@@ -83,7 +83,7 @@ func (d *DB) selectSettings(ctx context.Context) Settings {
 	s := Settings{
 		"max_execution_time": max(1, int(math.Ceil(limit.Seconds()))),
 		"max_query_size":     maxStatement,
-		// An answer without the rows of such a shard is partial, which callers report.
+		// A result without the rows of such a shard is partial, which callers report.
 		"skip_unavailable_shards": 1,
 	}
 	if d.cfg.Query.MaxMemory > 0 {

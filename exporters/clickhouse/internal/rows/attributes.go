@@ -56,8 +56,8 @@ func (k *keyWords) reset() {
 type pairs struct {
 	ends   fixed
 	keys   *keyWords
-	values *words // values of strings, of which many occur often, and of other types
-	texts  *texts // values of strings, of which most differ, instead of values
+	values *words // string values, many of which repeat, and values of other types
+	texts  *texts // string values, most of which differ, instead of values
 	number fixed  // values of integers and floats
 }
 
@@ -141,7 +141,7 @@ type mark struct{ keys, values, number int }
 
 func (p *pairs) mark() mark { return mark{len(p.keys.keys), len(p.values.keys), len(p.number.data)} }
 
-// repeat appends the attributes between two marks again.
+// repeat re-appends the attributes between two marks.
 func (p *pairs) repeat(from, to mark) {
 	p.keys.keys = append(p.keys.keys, p.keys.keys[from.keys:to.keys]...)
 	p.values.keys = append(p.values.keys, p.values.keys[from.values:to.values]...)

@@ -9,7 +9,7 @@ import (
 )
 
 // A span is stored without the fields that are columns of the table. The first byte of its shape
-// says which; other encodings are kept as a whole.
+// says which; spans with unusual encodings are stored as a whole.
 const (
 	bodyStripped    = 1 << iota // without the fields 1 to 8; otherwise the rest is the whole span
 	bodyTraceState              // the first text is the trace state
@@ -52,9 +52,9 @@ func (h *head) append(dst []byte, flags byte) []byte {
 	return protoenc.AppendFixed64(dst, 8, end)
 }
 
-// span cuts a span into the parts that the row holds beside the columns, using scratch, which it
-// returns. The first byte of the shape holds flags, the first text is the trace state if there is
-// one. If the span could not be restored, the shape is one zero and the rest is the span.
+// span cuts a span into the parts that the row holds in addition to the columns, using scratch,
+// which it returns. The first byte of the shape holds flags, the first text is the trace state if
+// there is one. If the span could not be restored, the shape is one zero and the rest is the span.
 func (c *cut) span(scratch []byte, s *otlpdata.Span) (buf []byte) {
 	duration, _ := s.Duration()
 	h := head{traceID: s.TraceID, spanID: s.SpanID, parent: s.ParentID, start: s.Start, duration: duration,

@@ -10,13 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// PeerIsHost is the bit of Call.Connection that tells that the peer is a host: an edge of
-// tracestore.Edges.Edges leads to it, but tracestore.Edges.Peers does not list it. The other bits
-// are a tracestore.Connection.
+// PeerIsHost is the bit of Call.Connection that marks the peer as a host: tracestore.Edges.Edges
+// returns an edge to it, but tracestore.Edges.Peers does not list it. The other bits are a
+// tracestore.Connection.
 const PeerIsHost = 1 << 7
 
-// Call is the column call: what calls between services need of a span. The values determine each
-// other often, so that one column takes less space than three.
+// Call is the column call: the values of a span for counting calls between services. The values
+// often determine each other, so one column takes less space than three.
 type Call struct {
 	Kind       int32
 	Connection uint8
@@ -56,7 +56,7 @@ func ParseCall(value string) (c Call, err error) {
 	return Call{Kind: int32(kind), Connection: value[0], Peer: value[1+size:]}, nil
 }
 
-// SplitIDs returns the ids in a value of the column ids: that of a span, and that of its parent.
+// SplitIDs returns the ids of a span and its parent from a value of the column ids.
 func SplitIDs(value string) (id, parent otlpdata.SpanID, err error) {
 	if len(value) != len(id)+len(parent) {
 		return id, parent, errors.New("ids have a wrong length")

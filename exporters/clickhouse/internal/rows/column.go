@@ -16,7 +16,8 @@ type column interface {
 	reset()
 }
 
-// typeError is the error of a table whose column has another type than the exporter writes.
+// typeError is the error of a table column whose type differs from the type that the exporter
+// writes.
 func typeError(typ string, want ...string) error {
 	return fmt.Errorf("column has type %s instead of %s", typ, strings.Join(want, " or "))
 }
@@ -98,7 +99,7 @@ func (t *texts) bytes(b []byte) {
 	t.n++
 }
 
-// words holds strings of which many are equal: a dictionary and the number of a word for each row.
+// words holds strings, many of which are equal: a dictionary and the number of a word for each row.
 type words struct {
 	index map[string]uint32
 	list  []string // list[0] is ""

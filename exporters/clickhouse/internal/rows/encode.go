@@ -16,7 +16,8 @@ import (
 )
 
 // MaxDays is the maximum number of days in one block that get partitions of their own. Spans of
-// further days are stored like those of implausible times: in the partition of the day of arrival.
+// further days are stored like spans with implausible times, in the partition of the day of
+// arrival.
 const MaxDays = 31
 
 const day = 24 * time.Hour
@@ -26,7 +27,7 @@ const day = 24 * time.Hour
 type Options struct {
 	// Arrived is the time at which the spans arrived.
 	Arrived time.Time
-	// Retention is the time for which spans are stored. 0 stands for no limit.
+	// Retention is the time for which spans are stored. 0 means no limit.
 	Retention time.Duration
 	// MaxRows and MaxBytes limit one block. A single span may exceed MaxBytes.
 	MaxRows, MaxBytes int
@@ -74,7 +75,7 @@ type encoder struct {
 	payload *payloadTable
 	content hash.Hash
 	head    []byte // scratch of hash
-	scratch []byte // of the call and the parts of a span
+	scratch []byte // for the call and the parts of a span
 	cut     cut
 	grouper failure.Grouper
 	days    map[uint16]struct{} // of the block, without the day of arrival of odd spans
@@ -87,7 +88,7 @@ type encoder struct {
 	origin origin
 }
 
-// origin is what the resource and the scope contribute to each row of the block.
+// origin holds the parts of each row that come from the resource and the scope.
 type origin struct {
 	known bool
 	// attributes of the resource and the scope
@@ -176,7 +177,7 @@ func (e *encoder) hash(part byte, b []byte) {
 	e.content.Write(b)
 }
 
-// beginOrigin prepares what the rows of one resource and scope share.
+// beginOrigin prepares the parts that the rows of one resource and scope share.
 func (e *encoder) beginOrigin() {
 	r, s, o := e.span.Resource, e.span.Scope, &e.origin
 	for _, part := range [...][]byte{[]byte(e.tenant), r.Raw, []byte(r.SchemaURL), s.Raw, []byte(s.SchemaURL)} {
@@ -191,8 +192,8 @@ func (e *encoder) beginOrigin() {
 	}
 }
 
-// dayOf returns the value of the column "day" for a start time, and whether it is the day of
-// arrival instead.
+// dayOf returns the value of the column "day" for a start time, and whether the day of arrival
+// replaces it.
 func (e *encoder) dayOf(start uint64) (date uint16, odd uint8) {
 	arrived := max(e.options.Arrived.UnixNano(), 0)
 	until, from := uint64(arrived)+uint64(day), uint64(0)
@@ -238,8 +239,8 @@ func (e *encoder) searchRow(s *otlpdata.Span, first bool, day uint16, odd uint8,
 	e.attributes(s, first)
 }
 
-// attributes writes the attributes of a row. Those of the resource and the scope are copied from
-// the first row of the origin.
+// attributes writes the attributes of a row. Attributes of the resource and the scope are copied
+// from the first row of the origin.
 func (e *encoder) attributes(s *otlpdata.Span, first bool) {
 	a, o := &e.spans.attributes, &e.origin
 	a.add(placeSpan, s.Attributes)

@@ -16,11 +16,11 @@ const (
 	formPlain  form = iota // the text is one of the texts
 	formHex                // the rest has the bytes that it spells in lower-case hexadecimal, with their number
 	formIPv4               // the rest has the four bytes of an address
-	formDigits             // its runs of digits are in the rest; what is between them is one of the texts
+	formDigits             // its runs of digits are in the rest; the text between them is one of the texts
 )
 
-// A run of minDigits digits or more is a number of the rest. In the text, a mark and the number of
-// digits replace it. A text that has the byte of the mark is stored in another form.
+// A run of at least minDigits digits becomes a number in the rest. In the text, a mark and the
+// number of digits replace it. A text that contains the byte of the mark is stored in another form.
 const (
 	minDigits = 3
 	maxDigits = 18 // 10^18 fits in 64 bits

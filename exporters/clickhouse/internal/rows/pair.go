@@ -6,10 +6,10 @@ import "strings"
 // with the prefix of its place, and a list of their values.
 type Pair string
 
-// The pairs. A string without digits is likely to be one of few values, of which the server keeps a
-// dictionary. A string with a digit is likely to be an id, an address or a number of something. A
-// dictionary of such strings would be larger than the strings, and slow: to read one row, the
-// server reads the whole dictionary.
+// The pairs. A string without digits is likely to be one of few values, for which the server keeps
+// a dictionary. A string with digits is likely to be an id, an address or a number. A dictionary of
+// such strings would be larger than the strings, and slow: to read one row, the server reads the
+// whole dictionary.
 const (
 	PairOrigin Pair = "origin" // strings of resources and scopes
 	PairStr    Pair = "str"    // other strings, without digits
@@ -22,7 +22,7 @@ const (
 // Pairs returns all pairs.
 func Pairs() []Pair { return []Pair{PairOrigin, PairStr, PairText, PairInt, PairFloat, PairOther} }
 
-// PairOfString returns the pair of a string that is not of a resource or a scope.
+// PairOfString returns the pair for a string that does not belong to a resource or a scope.
 func PairOfString(s string) Pair {
 	if strings.ContainsAny(s, "0123456789") {
 		return PairText
@@ -36,7 +36,7 @@ func (p Pair) Keys() string { return string(p) + ".key" }
 // Values returns the column of values.
 func (p Pair) Values() string { return string(p) + ".value" }
 
-// Holds reports whether the pair may have attributes of a place, which the prefix of keys names.
+// Holds reports whether the pair may have attributes of a place, given by the prefix of keys.
 func (p Pair) Holds(prefix string) bool {
 	origin := prefix == PrefixResource || prefix == PrefixScope
 	switch p {

@@ -3,7 +3,7 @@ package rows
 import "github.com/tracing-backend/tracing/pipeline/otlpdata"
 
 // Probe is the first row of a block in one partition. The server stores the rows of a partition
-// together or not at all, so that the probes of a block show whether all of it is stored.
+// together or not at all, so the probes of a block show whether all of it is stored.
 type Probe struct {
 	Service string
 	Trace   otlpdata.TraceID

@@ -8,10 +8,10 @@ import (
 )
 
 // A shape is an encoded message without the values that differ between similar spans, and without
-// the lengths of messages. It repeats, so that a dictionary holds it. For each field it has the tag
-// and what the part of the field says.
+// the lengths of messages. Shapes repeat, so they are stored in a dictionary. For each field, a
+// shape has the tag and the content that its part prescribes.
 
-// part is what becomes of the content of a field.
+// part says where the content of a field is stored.
 type part uint8
 
 const (
@@ -22,14 +22,14 @@ const (
 	partMessage             // the shape has the size of the shape of the message, and that shape
 )
 
-// rule is what happens to a field with a given tag.
+// rule says how to store a field with a given tag.
 type rule struct {
 	part   part
 	fields *rules
 }
 
-// rules are the rules of a message by tag. Other fields are kept, or in the rest if their size is
-// not fixed or they have eight bytes.
+// rules are the rules of a message by tag. Other fields are kept, or stored in the rest if their
+// size is not fixed or is eight bytes.
 type rules map[uint64]rule
 
 // tag returns the tag of a field.
@@ -83,8 +83,8 @@ func number[T string | []byte](b T) (v uint64, size int, ok bool) {
 	return 0, 0, false
 }
 
-// message adds the fields of a message. It reports whether the message can be restored: whether its
-// numbers have the shortest form.
+// message adds the fields of a message. It reports whether the message can be restored, which
+// requires that its numbers have the shortest form.
 func (c *cut) message(raw []byte, fields *rules) bool {
 	for len(raw) > 0 {
 		tag, size, ok := number(raw)

@@ -27,8 +27,8 @@ func Prefixes(p tracestore.Place) []string {
 	return []string{rows.PrefixSpan, rows.PrefixResource, rows.PrefixScope, rows.PrefixEvent, rows.PrefixLink}
 }
 
-// Searched returns the expression of what skip indexes hold of a pair of columns: the values, which
-// cost little to index, or the strings `key=value` where few values are those of many attributes.
+// Searched returns the expression that skip indexes contain for a pair of columns: the values,
+// which are cheap to index, or strings `key=value` if many attributes share few values.
 func Searched(p rows.Pair) string {
 	switch p {
 	case rows.PairInt:
@@ -163,8 +163,8 @@ func floatCond(c tracestore.Cond) bounds {
 	return exactly(Never)
 }
 
-// sameFloat returns the condition that a column has the text form of f, which differs for 0 and -0,
-// and is the same for every NaN.
+// sameFloat returns the condition that a column has the text form of f. It distinguishes 0 and -0,
+// but not NaNs.
 func sameFloat(column string, f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -203,7 +203,7 @@ func mayBeOther(text string) bool {
 // maxHint is the length above which a text is not repeated for skip indexes.
 const maxHint = 1 << 10
 
-// hint returns what skip indexes can test of a condition, or "".
+// hint returns the part of a condition that skip indexes can test, or "".
 func (a attribute) hint(c tracestore.Cond) string {
 	if c.Op != tracestore.Eq || len(c.Value.Text) > maxHint {
 		return ""
@@ -229,8 +229,8 @@ func (a attribute) hint(c tracestore.Cond) string {
 	return Any(parts...)
 }
 
-// numberHint is the hint of a comparison with a number. An integer equals it as a float, so that
-// there is no hint if several integers do.
+// numberHint is the hint for a comparison with a number. Integers are compared as floats, so there
+// is no hint if several integers equal the number.
 func (a attribute) numberHint(n float64) string {
 	const exact = 1 << 53
 	if math.IsNaN(n) || math.Abs(n) >= exact {

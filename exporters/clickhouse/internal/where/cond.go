@@ -106,8 +106,8 @@ func anyTextCond(c tracestore.Cond) bounds {
 	return bounds{may: Any(may...), must: Any(must...)}
 }
 
-// parent compares the text form of the id of the parent, which a root span does not have. The table
-// of spans tells only whether there is one.
+// parent compares the text form of the parent's id, which a root span does not have. The table of
+// spans only says whether there is a parent.
 func (t builder) parent(c tracestore.Cond) bounds {
 	const hasParent = "root = 0"
 	id, isID := parseSpanID(c.Value.Text)

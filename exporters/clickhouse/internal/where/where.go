@@ -1,9 +1,9 @@
 // Package where translates conditions of package tracestore into SQL on the table of spans.
 //
-// The translation gives two conditions: one that holds for every span for which the original holds,
-// and one that holds only for such spans. Most of the time they are the same. They differ where the
-// server computes something that is not the same for every value, such as a regular expression on
-// invalid UTF-8; then only the rows between the two need tracestore.Match.
+// The translation yields two conditions: one that holds for every span for which the original
+// holds, and one that holds only for such spans. Usually they are the same. They differ where the
+// server's result may differ for some values, such as a regular expression on invalid UTF-8; then
+// only the rows between the two need tracestore.Match.
 package where
 
 import (
@@ -23,9 +23,9 @@ type Condition struct {
 	// Exact reports whether SQL and Sure hold for the same spans. Otherwise the caller must apply
 	// tracestore.Match to the spans for which SQL holds and Sure does not.
 	Exact bool
-	// Whole reports that the rest of a span decides between SQL and Sure, which the table of spans
-	// lacks and the table of payload has: the id of the parent, or what tracestore.Match needs for
-	// the group of an error.
+	// Whole reports that data in the table of payload, but not in the table of spans, decides
+	// between SQL and Sure: the id of the parent, or the data that tracestore.Match needs for an
+	// error group.
 	Whole bool
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// day is the number of nanoseconds of a day in UTC, which the day of a partition is in.
+// day is the number of nanoseconds in a day. Partitions use days in UTC.
 const day = uint64(24 * time.Hour)
 
 // maxDay is the last day that the type Date can hold.
@@ -50,8 +50,8 @@ func dateOf(ns uint64) string {
 	return "toDate('" + at.Format(time.DateOnly) + "')"
 }
 
-// Before returns the condition that the position (start, trace_id) of a span in the order newest
-// first is after that of another span.
+// Before returns the condition that a span comes after the position (start, trace_id) of another
+// span, in the order newest first.
 func Before(start uint64, id [16]byte) string {
 	literal := TraceID(id)
 	return Any("start < "+Uint(start), all("start = "+Uint(start), "trace_id < "+literal))
