@@ -96,7 +96,7 @@ func withExamples(factories []pipeline.Factory) []pipeline.Factory {
 	return factories
 }
 
-// Presets returns the built-in configurations; the first one runs when nothing else is asked for.
+// Presets returns the built-in configurations; the first one is the default.
 func Presets() []app.Preset {
 	return []app.Preset{
 		{Name: "all-in-one", Doc: "receivers, store, query service and web UI in one process", YAML: examples.AllInOne},

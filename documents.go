@@ -9,5 +9,6 @@ import (
 //go:embed ui/public/favicon.svg ui/src/shell/tokens.css
 var documents embed.FS
 
-// Documents returns the files of the repository of which the query service makes its documentation.
+// Documents returns the files of the repository from which the query service builds its
+// documentation.
 func Documents() fs.FS { return documents }

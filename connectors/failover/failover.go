@@ -1,4 +1,4 @@
-// Package failover provides the connector "failover" of the OpenTelemetry Collector, which passes
+// Package failover provides the `failover` connector of the OpenTelemetry Collector, which passes
 // spans to the first level of pipelines that accepts them.
 package failover
 
@@ -65,8 +65,8 @@ type connector struct {
 	interval time.Duration
 
 	mu      sync.Mutex
-	current int       // index of the level to begin with, unless the top is tried again
-	tried   time.Time // when a level above the current one was tried last
+	current int       // index of the level to begin with, unless the top is retried
+	tried   time.Time // when a level above the current one was last tried
 }
 
 // Consume passes b to the current level and, if that refuses it, to the next ones. From time to
@@ -87,8 +87,8 @@ func (c *connector) Consume(ctx context.Context, b *otlpdata.Batch) (err error) 
 	return err
 }
 
-// try passes b to a level. So that there is time for the others, the level gets an equal share of
-// the time until the deadline.
+// try passes b to a level. The level gets an equal share of the time until the deadline, so that
+// there is time left for the others.
 func (c *connector) try(ctx context.Context, i int, b *otlpdata.Batch) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc

@@ -1,4 +1,4 @@
-// Package forward provides the connector "forward", which passes all spans to all pipelines that
+// Package forward provides the `forward` connector, which passes all spans to all pipelines that
 // list it as a receiver.
 package forward
 

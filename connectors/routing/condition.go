@@ -102,7 +102,7 @@ func parserCollection(log *zap.Logger) (*ottl.ParserCollection[condition], error
 		ottl.WithParserCollectionContext(ottlspan.ContextName, &spans, ottl.WithStatementConverter(spanCondition)))
 }
 
-// functions returns the functions of conditions, which change nothing.
+// functions returns the OTTL functions for conditions, which have no side effects.
 func functions[K any]() map[string]ottl.Factory[K] {
 	all := ottlfuncs.StandardConverters[K]()
 	all["route"] = ottl.NewFactory("route", nil, func(ottl.FunctionContext, ottl.Arguments) (ottl.ExprFunc[K], error) {

@@ -1,5 +1,5 @@
-// Package routing provides the connector "routing" of the OpenTelemetry Collector, which passes
-// spans to pipelines by conditions about their resource, themselves, or the request that brought
+// Package routing provides the `routing` connector of the OpenTelemetry Collector, which passes
+// spans to pipelines by conditions on the spans, their resource, or the request that contained
 // them.
 package routing
 
@@ -83,9 +83,9 @@ func (c *connector) ConsumeDropping(ctx context.Context, b *otlpdata.Batch) (dro
 	return dropped, outcome(parts, errs, b.Len(), b.Len()-dropped)
 }
 
-// outcome returns the error for a batch of spans if pipelines have refused parts: a temporary
-// error, so that the sender sends all again, or the number of routed spans that were refused for
-// good, by one pipeline or several.
+// outcome returns the error for a batch of spans if pipelines have refused parts of it: a temporary
+// error, so that the sender resends all spans, or the number of routed spans that one or several
+// pipelines refused permanently.
 func outcome(parts []part, errs []error, spans, routed int) error {
 	var refusal error
 	rejected, lost := 0, make(selection, spans)
@@ -129,7 +129,7 @@ type part struct {
 	batch *otlpdata.Batch
 }
 
-// divide divides a batch among pipelines, and returns the number of spans that none of them gets.
+// divide divides a batch among pipelines, and returns the number of spans that no pipeline gets.
 func (c *connector) divide(ctx context.Context, b *otlpdata.Batch) (parts []part, dropped int, err error) {
 	v := &view{batch: b}
 	left := newSelection(b.Len())

@@ -41,11 +41,11 @@ func (s selection) len() (n int) {
 	return n
 }
 
-// view is a batch whose spans are conditions evaluated for. It decodes them when they are needed.
+// view is a batch on which conditions are evaluated. It decodes spans when they are needed.
 type view struct{ batch *otlpdata.Batch }
 
-// met returns those spans of a selection that meet a condition. failed is called with the errors
-// of evaluations, and returns whether they are errors of the batch.
+// met returns the spans of a selection that meet a condition. failed is called with evaluation
+// errors; it returns the error if the batch fails because of it.
 func (v *view) met(ctx context.Context, c *condition, of selection, failed func(error) error) (selection, error) {
 	out := make(selection, len(of))
 	if of.len() == 0 {
@@ -89,7 +89,7 @@ func (v *view) met(ctx context.Context, c *condition, of selection, failed func(
 	return out, nil
 }
 
-// part returns the selected spans: the batch itself if these are all.
+// part returns the selected spans, or the batch itself if all are selected.
 func (v *view) part(spans selection) (*otlpdata.Batch, error) {
 	if spans.len() == len(spans) {
 		return v.batch, nil

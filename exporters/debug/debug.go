@@ -1,4 +1,4 @@
-// Package debug implements the exporter "debug". It writes spans to the log of the process and
+// Package debug implements the `debug` exporter. It writes spans to the log of the process and
 // discards them.
 package debug
 

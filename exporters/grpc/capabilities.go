@@ -21,14 +21,14 @@ type capabilities struct {
 	needsService bool // v2: it cannot search without a service name
 	streaming    bool // v1: WriteSpanStream
 	archive      bool // v1: it has an archive for writing and reading
-	// store has the names of the optional interfaces that the store service of this program
-	// supports. It is nil if the server is another program, or if the configuration excludes that
+	// store holds the names of the optional interfaces that this program's store service supports.
+	// It is nil if the server is another program, or if the configuration excludes the store
 	// service.
 	store map[string]bool
 }
 
 // capabilityCache holds the capabilities of the server. It queries them when they are needed and
-// after a reconnect, because another process may answer then. It is the stats handler of the
+// after a reconnect, because the server may then be another process. It is the stats handler of the
 // connection.
 type capabilityCache struct {
 	conn     originalNames
@@ -48,7 +48,7 @@ func newCapabilityCache(c config) *capabilityCache {
 }
 
 // capabilities returns the capabilities of the server, and queries them if they are unknown. Errors
-// are gRPC statuses or those of ctx.
+// are gRPC statuses or the error of ctx.
 func (p *capabilityCache) capabilities(ctx context.Context) (*capabilities, error) {
 	if c, _ := p.state(); c != nil {
 		return c, nil
@@ -80,8 +80,8 @@ func (p *capabilityCache) state() (*capabilities, int) {
 	return p.known, p.changes
 }
 
-// set stores capabilities, unless connections have changed meanwhile, because another process may
-// have answered.
+// set stores capabilities, unless connections have changed meanwhile: they may belong to another
+// process.
 func (p *capabilityCache) set(c *capabilities, changes int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,8 +108,8 @@ func (p *capabilityCache) query(ctx context.Context) (*capabilities, error) {
 	return c, err
 }
 
-// queryStore queries the capabilities of the store service of this program. It returns nil if the
-// server does not have it. Spans are written as with v2.
+// queryStore queries the capabilities of this program's store service. It returns nil if the server
+// does not have it. Spans are written as with v2.
 func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error) {
 	resp, err := read[storewire.Capabilities](ctx, p.conn.conn, "Capabilities", &storewire.Hello{Version: storewire.Version})
 	if tracestore.IsOutOfMemory(err) {
@@ -118,8 +118,8 @@ func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error)
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted:
-		return nil, err // no answer of the server, or not now
-	default: // proxies may answer unknown methods with other codes than Unimplemented
+		return nil, err // no response of the server
+	default: // proxies may respond to unknown methods with codes other than Unimplemented
 		return nil, nil //nolint:nilnil // there is no such service
 	}
 	if resp.Version != storewire.Version {
@@ -132,8 +132,8 @@ func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error)
 	return c, nil
 }
 
-// queryV2 queries the capabilities of v2. An older server without that method supports v2 if it
-// answers another method of v2.
+// queryV2 queries the capabilities of v2. An older server without this method supports v2 if it
+// responds to another method of v2.
 func (p *capabilityCache) queryV2(ctx context.Context) (*capabilities, error) {
 	resp, err := storage_v2.NewCapabilitiesClient(p.conn).GetCapabilities(ctx, &storage_v2.GetCapabilitiesRequest{})
 	if err == nil {
@@ -151,7 +151,7 @@ func (p *capabilityCache) queryV2(ctx context.Context) (*capabilities, error) {
 	return &capabilities{version: v2Name}, nil
 }
 
-// queryV1 queries the capabilities of v1. A server without that method has none.
+// queryV1 queries the capabilities of v1. A server without this method has none.
 func (p *capabilityCache) queryV1(ctx context.Context) (*capabilities, error) {
 	resp, err := storage_v1.NewPluginCapabilitiesClient(p.conn).Capabilities(ctx, &storage_v1.CapabilitiesRequest{})
 	if err != nil && status.Code(err) != codes.Unimplemented {
@@ -161,8 +161,8 @@ func (p *capabilityCache) queryV1(ctx context.Context) (*capabilities, error) {
 		archive: resp.GetArchiveSpanReader() && resp.GetArchiveSpanWriter()}, nil
 }
 
-// HandleConn discards the capabilities when a connection is opened or closed, because another
-// process may answer afterwards.
+// HandleConn discards the capabilities when a connection is opened or closed, because the server
+// may then be another process.
 func (p *capabilityCache) HandleConn(context.Context, stats.ConnStats) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

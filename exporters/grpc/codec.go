@@ -32,7 +32,7 @@ func (o originalNames) NewStream(
 	return o.conn.NewStream(ctx, desc, originalName(method), opts...)
 }
 
-// receive is the function receive for this connection.
+// receive is like the function receive for this connection.
 func (o originalNames) receive(ctx context.Context, method string, request any, each func(message []byte) error) (metadata.MD, error) {
 	return receive(ctx, o, method, request, each)
 }
@@ -91,8 +91,9 @@ func (w withOption) NewStream(
 	return w.ClientConnInterface.NewStream(ctx, desc, method, append(opts, w.option)...)
 }
 
-// storeConn returns the connection for calls of the store service. The server compresses answers as
-// the request. Answers are large, and gzip takes much longer than the store, so snappy replaces it.
+// storeConn returns the connection for calls of the store service. The server uses the request's
+// compression for the response. Responses are large, and gzip takes much longer than the store, so
+// snappy replaces it.
 func storeConn(conn *client.GRPC, compression string) grpc.ClientConnInterface {
 	if compression != "gzip" {
 		return conn

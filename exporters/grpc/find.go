@@ -18,8 +18,8 @@ import (
 // and no defined order. So a search sends the narrowest query that the protocol permits, evaluates
 // the condition on the returned traces itself, and requests older traces until it has enough.
 //
-// It relies on the server to return the newest traces. If a server returns other traces under a
-// limit, the search may miss traces.
+// It relies on the server to return the newest traces. If a server applies a limit to other traces,
+// the search may miss some.
 func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -53,14 +53,13 @@ type search struct {
 	want        tracestore.Want
 	remoteQuery *remoteQuery
 	from, to    uint64            // the window of the query
-	cursor      tracestore.Cursor // results at or before it were yielded or are not wanted
+	cursor      tracestore.Cursor // results at or before it were yielded or are not requested
 	found       int
 	partial     tracestore.Reasons // about traces that were returned in part
 	outcome     tracestore.Outcome
 }
 
-// minRequested is the number of traces that a request asks for if the number of matching traces
-// among them is unknown.
+// minRequested is the number of traces to request if it is unknown how many of them match.
 const minRequested = 100
 
 func (s *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error] {
@@ -94,8 +93,8 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 }
 
 // latestStart returns the end of the time range for the server. It is never missing, because other
-// servers take that as the year 1. An open end is the current time, because servers that calculate
-// with 63 bits take the end of the range of uint64 for a time before 1970.
+// servers would interpret that as the year 1. An open end is the current time, because servers that
+// calculate with 63 bits would interpret the maximum uint64 as a time before 1970.
 func (s *search) latestStart() uint64 {
 	if now := s.set.Env.Now().UnixNano(); s.query.To.IsZero() && now > 0 {
 		return min(s.to, max(uint64(now), s.from))
@@ -114,8 +113,8 @@ func (s *search) round(ctx context.Context, yield func(tracestore.Result) bool) 
 	return s.process(ctx, r, yield)
 }
 
-// firstLimit returns the limit of the first request. If all returned traces match, it is one more
-// than the number of results, because there may be further traces with the start of the last one.
+// firstLimit returns the limit of the first request. If all returned traces match, it is the number
+// of results plus one, because there may be further traces with the same start as the last one.
 func (s *search) firstLimit() int {
 	limit := minRequested
 	if s.query.Limit > 0 && (s.remoteQuery.exact || s.query.Limit >= limit) {
@@ -194,7 +193,7 @@ func (s *search) yield(ctx context.Context, c *candidate, yield func(tracestore.
 	return false, nil
 }
 
-// result returns the result for a trace, which is read again if its spans were dropped.
+// result returns the result for a trace, which is reread if its spans were dropped.
 func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, error) {
 	res := tracestore.Result{ID: c.id, Start: c.key}
 	if s.want == tracestore.WantIDs {
@@ -215,8 +214,8 @@ func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, e
 	return res, err
 }
 
-// readAgain reads the pieces of a trace that were dropped, up to max_trace_size, because a server
-// may send an endless answer.
+// readAgain rereads the dropped pieces of a trace, up to max_trace_size, because a server may send
+// an endless response.
 func (s *search) readAgain(ctx context.Context, c *candidate) error {
 	c.pieces = nil
 	size := 0

@@ -1,7 +1,7 @@
-// Package grpc implements the exporter "grpc", the remote storage client: it writes to and reads
-// from a store in another process over gRPC. It supports remote storage v2 (OTLP) and v1 (native
+// Package grpc implements the `grpc` exporter, the remote storage client: it writes to and reads
+// from a store in another process over gRPC. It supports remote storage v2 (OTLP) and v1 (Jaeger's
 // model) and uses the version that the server supports. If the server is this program, it reads
-// through the store service (tracing.store.v1), which supports everything that a store can do.
+// through the store service (tracing.store.v1), which supports all capabilities of a store.
 package grpc
 
 import (
@@ -88,7 +88,7 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Factory returns the factory of the exporter "grpc".
+// Factory returns the factory of the `grpc` exporter.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("grpc", defaults, newComponent).
 		Doc("Remote storage client: writes to and reads from a store in another process over gRPC (v2 and v1), or reads several stores as one.")
@@ -153,7 +153,7 @@ func (e *exporter) connect(part string, c client.GRPCConfig, reports *pipeline.R
 		if err == nil {
 			_ = e.nextHop.Record(context.Background(), nil) // writes failed because of the outage; there may be none now
 		}
-		if q, on := e.cfg.Queue.Get(); !on || !q.Enabled { // a queue takes spans meanwhile
+		if q, on := e.cfg.Queue.Get(); !on || !q.Enabled { // a queue accepts spans meanwhile
 			err = pipeline.NotReady(err)
 		}
 		report(err)
@@ -209,7 +209,7 @@ func (e *exporter) withReadMetadata(ctx context.Context, tenant string) context.
 	return e.withTenant(ctx, tenant)
 }
 
-// batch returns a Batch of spans that were read. The limits are high, because these spans were
+// batch returns a Batch of spans that were read. The limits are high because the spans were already
 // accepted when they were stored.
 func batch(otlp []byte, tenant string) (*otlpdata.Batch, error) {
 	const high = 1 << 30

@@ -32,8 +32,8 @@ type traceReader interface {
 
 // catalogReader reads everything else. Lists may be unsorted and contain duplicates.
 type catalogReader interface {
-	// services and operations return all names. cut reports whether the server left out some, and
-	// said so.
+	// services and operations return all names. cut reports whether the server says that it left
+	// out some.
 	services(ctx context.Context) (names []string, cut bool, err error)
 	operations(ctx context.Context, service, kind string) (ops []tracestore.Operation, cut bool, err error)
 	// dependencies returns the calls between services. incomplete is the reason why calls are
@@ -191,8 +191,8 @@ type callCount interface {
 	GetCallCount() uint64
 }
 
-// edgesOf returns the edges of an answer. They have all fields if the server is this program, and
-// otherwise those of the protocol.
+// edgesOf returns the edges of a response. They have all fields if the server is this program,
+// otherwise only the fields of the protocol.
 func edgesOf[C callCount](answer proto.Message, counts []C) (out []tracestore.Edge) {
 	for _, e := range remotestore.Edges(answer) {
 		out = append(out, tracestore.Edge(e))
@@ -215,8 +215,8 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 	return ts
 }
 
-// earliest returns a lower bound. It is never nil, because other servers take a missing bound as
-// the year 1.
+// earliest returns a lower bound. It is never nil, because other servers interpret a missing bound
+// as the year 1.
 func earliest(t time.Time) *timestamppb.Timestamp {
 	if ts := timestamp(t); ts != nil {
 		return ts

@@ -60,7 +60,7 @@ func (e *exporter) catalogReader(ctx context.Context) (catalogReader, error) {
 	return protocolV1{originalNames: e.server.conn}, nil
 }
 
-// readError returns the error for a failed read. If ctx has ended, that is the error of ctx.
+// readError returns the error for a failed read, which is the error of ctx if ctx has ended.
 func (e *exporter) readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -75,7 +75,7 @@ func (e *exporter) readError(ctx context.Context, err error) error {
 		return &classified{text, context.DeadlineExceeded, err}
 	}
 	if text := status.Convert(err).Message(); code == codes.ResourceExhausted && strings.Contains(text, "larger than max") {
-		// gRPC refused the message. Without its status, because retrying does not help.
+		// gRPC refused the message. Its status is omitted because retrying does not help.
 		return fmt.Errorf("%w: remote storage server %s: %s; increase max_recv_msg_size_mib",
 			tracestore.ErrAnswerTooLarge, e.cfg.Endpoint, text)
 	}
@@ -156,7 +156,7 @@ func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.Trac
 	return incomplete, nil
 }
 
-// pieces calls each with the spans of a message: all at once, or one by one if they belong to
+// pieces calls each with the spans of a message: all together, or one by one if they belong to
 // several traces, which the protocol does not permit.
 func pieces(ctx context.Context, otlp []byte, tenant string, each func(otlpdata.TraceID, *otlpdata.Batch) error) error {
 	b, err := batch(otlp, tenant)

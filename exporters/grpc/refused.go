@@ -8,7 +8,7 @@ import (
 )
 
 // refusedSpans counts the spans of a batch that the server refused permanently, if the batch is
-// sent in several calls. Safe for concurrent use.
+// sent in several calls. It is safe for concurrent use.
 type refusedSpans struct {
 	mu    sync.Mutex
 	spans int

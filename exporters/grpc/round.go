@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// round is the answer to one request of a search.
+// round is the response to one request of a search.
 type round struct {
 	search     *search
 	candidates map[otlpdata.TraceID]*candidate
@@ -18,9 +18,9 @@ type round struct {
 	held       int64                 // bytes of pieces in memory
 	memory     *pipeline.Reservation // for pieces, of max_held_size
 	account    *tracestore.Memory    // for pieces, of the memory of all queries
-	incomplete tracestore.Reasons    // why the answer is incomplete, according to the server
+	incomplete tracestore.Reasons    // why the response is incomplete, according to the server
 	// anyMatch reports whether a trace has a span that matches the remote query. oldest is then the
-	// oldest start of the newest such spans: the answer contains all traces that are newer.
+	// oldest start of the newest such spans: the response contains all newer traces.
 	anyMatch bool
 	oldest   uint64
 }
@@ -36,11 +36,11 @@ type candidate struct {
 	newest  uint64 // latest start of a span that matches the remote query
 }
 
-// errTooManyTraces ends the answer of a server that sends more traces than requested.
+// errTooManyTraces ends the response of a server that sends more traces than requested.
 var errTooManyTraces = errors.New("remote storage server sent more traces than requested (max_traces_per_question)")
 
-// fetch sends the remote query and examines the answer. The round holds memory until that is
-// released.
+// fetch sends the remote query and examines the response. The round holds its memory until the
+// memory is released.
 func (s *search) fetch(ctx context.Context) (*round, error) {
 	memory, err := s.held.Reserve(0)
 	if err != nil { // cannot happen
@@ -101,7 +101,7 @@ func (r *round) release() {
 	r.account.Release()
 }
 
-// hold holds a piece in memory. If that exceeds max_held_size or the memory of all queries, it
+// hold holds a piece in memory. If that exceeds max_held_size or the memory for all queries, it
 // drops all pieces of the trace.
 func (r *round) hold(c *candidate, b *otlpdata.Batch) {
 	if r.search.want == tracestore.WantIDs || c.dropped {

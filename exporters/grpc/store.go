@@ -29,11 +29,11 @@ var (
 	_ tracestore.Deleter       = (*exporter)(nil)
 )
 
-// provideTimeout is how long Provide waits for a server that does not answer.
+// provideTimeout is how long Provide waits for a server that does not respond.
 const provideTimeout = 2 * time.Second
 
-// Provide implements tracestore.Provider. If the server is this program, it supports what the store
-// of the server supports, and otherwise what the protocol does.
+// Provide implements tracestore.Provider. If the server is this program, it supports what the
+// server's store supports, otherwise what the protocol supports.
 func (e *exporter) Provide(ctx context.Context, tenant string, wants reflect.Type) any {
 	ctx, cancel := context.WithTimeout(e.withReadMetadata(ctx, tenant), provideTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (c *capabilities) provides(wants reflect.Type) bool {
 	return c.store[wants.Name()]
 }
 
-// storeService returns whether the server has the store service of this program. ctx must have the
+// storeService returns whether the server has this program's store service. ctx must have the
 // metadata of withReadMetadata.
 func (e *exporter) storeService(ctx context.Context) (bool, error) {
 	c, err := e.server.capabilities(ctx)
@@ -64,7 +64,7 @@ func (e *exporter) storeService(ctx context.Context) (bool, error) {
 	return c.store != nil, nil
 }
 
-// requires returns an error unless the store of the server has the interface T. ctx must have the
+// requires returns an error unless the server's store has the interface T. ctx must have the
 // metadata of withReadMetadata.
 func requires[T any](ctx context.Context, e *exporter) error {
 	c, err := e.server.capabilities(ctx)
@@ -93,8 +93,8 @@ func askNow[A, Q any](ctx context.Context, e *exporter, method string, question 
 	return answer, e.storeError(ctx, err)
 }
 
-// read makes a call and returns the answer, even if an error comes with it. The error is a gRPC
-// status, or says what is wrong with the answer.
+// read makes a call and returns the response, even together with an error. The error is a gRPC
+// status, or says what is wrong with the response.
 func read[A, Q any](ctx context.Context, conn grpc.ClientConnInterface, method string, question *Q) (answer A, err error) {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
@@ -120,7 +120,8 @@ func read[A, Q any](ctx context.Context, conn grpc.ClientConnInterface, method s
 	return answer, failed
 }
 
-// omit notes in an answer what this program does not know of it, if the answer has reasons.
+// omit adds a reason to a response, if it has reasons, for the fields that this program does not
+// know.
 func omit[A any](answer *A, d *storewire.Decoder) {
 	if a, ok := any(answer).(interface{ Add(...tracestore.Reason) }); ok { // tracestore.Reasons
 		a.Add(d.Omitted()...)
@@ -149,8 +150,7 @@ type classified struct {
 func (e *classified) Error() string   { return e.text }
 func (e *classified) Unwrap() []error { return []error{e.class, e.status} }
 
-// storeError returns the error for an error of the store service, with the class that the store
-// gave it.
+// storeError returns the error for an error of the store service, with the class from the store.
 func (e *exporter) storeError(ctx context.Context, err error) error {
 	var answered interface{ GRPCStatus() *status.Status }
 	switch {

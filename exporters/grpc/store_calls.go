@@ -91,8 +91,8 @@ func (e *exporter) TraceVersion(ctx context.Context, tenant string, id otlpdata.
 	return ask[tracestore.Reader, tracestore.TraceVersion](ctx, e, tenant, "TraceVersion", &storewire.Trace{ID: id})
 }
 
-// TraceSpans implements tracestore.Reader. It does not ask the server: that takes as long as
-// reading a small trace.
+// TraceSpans implements tracestore.Reader. It does not query the server, because that takes as long
+// as reading a small trace.
 func (*exporter) TraceSpans(context.Context, string, otlpdata.TraceID) (int, error) { return 0, nil }
 
 // Usage implements tracestore.UsageReporter.

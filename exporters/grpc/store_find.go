@@ -71,7 +71,7 @@ type storeSearch struct {
 	scanned int                // spans examined by earlier requests
 	ended   *storewire.FindEnd // of the current request
 	partial tracestore.Reasons // about traces that were returned in part
-	omitted tracestore.Reasons // what this process does not know of the answers
+	omitted tracestore.Reasons // about response fields that this process does not know
 	outcome tracestore.Outcome
 }
 
@@ -93,8 +93,8 @@ func (s *storeSearch) results(ctx context.Context) iter.Seq2[tracestore.Result, 
 	}
 }
 
-// run sends requests until the server has returned everything or the limit is reached: an answer
-// may be limited by the server.
+// run sends requests until the server has returned everything or the limit is reached, because the
+// server may limit a response.
 func (s *storeSearch) run(ctx context.Context) (err error) {
 	if s.memory, err = tracestore.Reserve(ctx, 0); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (s *storeSearch) hold(b *otlpdata.Batch) error {
 	return nil
 }
 
-// tooLarge says that a result has only a part of a trace.
+// tooLarge records that a result has only a part of a trace.
 func (e *exporter) tooLarge(id otlpdata.TraceID) tracestore.Reasons {
 	return tracestore.Because(tracestore.ReasonLimit,
 		fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is incomplete", id, e.cfg.MaxTrace))

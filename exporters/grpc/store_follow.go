@@ -11,7 +11,7 @@ import (
 )
 
 // Follow implements tracestore.Follower. The feed ends with an error if the connection is lost,
-// because nothing is known about spans that are stored then.
+// because the spans stored after that are unknown.
 func (e *exporter) Follow(ctx context.Context, tenant string, capacity int) (*tracestore.Feed, error) {
 	ctx = e.withReadMetadata(ctx, tenant)
 	if err := requires[tracestore.Follower](ctx, e); err != nil {

@@ -55,7 +55,7 @@ func (c *config) validateEndpoints() (errs []error) {
 		key := fmt.Sprintf("endpoints::%d", i)
 		connection := c.connection(endpoint)
 		switch err := connection.Validate(); {
-		case err != nil: // first: other texts show the address, which must not have a password
+		case err != nil: // first: other errors show the address, which must not contain a password
 			errs = append(errs, pipeline.BadKey(key, "%v", err))
 		case strings.Contains(endpoint, ","):
 			errs = append(errs, pipeline.BadKey(key, "%q has several addresses; write each store as one element of the list", endpoint))
@@ -66,8 +66,8 @@ func (c *config) validateEndpoints() (errs []error) {
 	return errs
 }
 
-// Lacks implements pipeline.Limited. Several stores cannot be written: neither by pipelines, nor as
-// an archive.
+// Lacks implements pipeline.Limited. Several stores cannot be written to, neither by pipelines nor
+// as an archive.
 func (c *config) Lacks(want reflect.Type) error {
 	if want == reflect.TypeFor[pipeline.Consumer]() && len(c.Endpoints) > 0 {
 		return errReadOnly
@@ -82,7 +82,7 @@ func (c *config) Lacks(want reflect.Type) error {
 // component is the exporter: one server, or several servers whose stores are read as one.
 type component struct{ remote }
 
-// remote is what both of them implement. Optional interfaces are reached with tracestore.As.
+// remote is the interface of both. Optional interfaces are available with tracestore.As.
 type remote interface {
 	pipeline.Starter
 	pipeline.Stopper

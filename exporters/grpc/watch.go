@@ -19,14 +19,14 @@ import (
 // probeTimeout is the maximum duration of a probe.
 const probeTimeout = 5 * time.Second
 
-// watcher reports whether the server of a connection answers. It probes the server when the
-// connection or a call fails, and then regularly until a probe succeeds. So the report ends by
-// itself, without calls of users. While the server answers, there are no probes.
+// watcher reports whether the server of a connection responds. It probes the server when the
+// connection or a call fails, and then regularly until a probe succeeds, so that the report ends
+// without calls of users. While the server responds, there are no probes.
 type watcher struct {
 	conn     *client.GRPC
 	server   string
 	interval time.Duration // between failed probes
-	report   func(error)   // called with the reason when the server does not answer, then with nil
+	report   func(error)   // called with the reason when the server stops responding, then with nil
 
 	down     atomic.Bool   // the last probe failed
 	requests chan struct{} // for probes; has a buffer of 1
@@ -38,7 +38,7 @@ func newWatcher(conn *client.GRPC, server string, interval time.Duration, report
 	return &watcher{conn: conn, server: server, interval: interval, report: report, requests: make(chan struct{}, 1)}
 }
 
-// start starts to watch the connection, which must be started.
+// start starts watching the connection, which must be started.
 func (w *watcher) start() {
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(context.Background())
@@ -76,7 +76,7 @@ func (w *watcher) followConnection(ctx context.Context) {
 	}
 }
 
-// answerRequests probes the server when that is requested, and then until it answers.
+// answerRequests probes the server on request, and then until it responds.
 func (w *watcher) answerRequests(ctx context.Context) {
 	for {
 		var retry <-chan time.Time
@@ -99,8 +99,8 @@ func (w *watcher) answerRequests(ctx context.Context) {
 	}
 }
 
-// probe returns the reason why the server does not answer. Every answer of the server is a success,
-// also that it does not know the method or requires a tenant. probe returns nil if ctx ends.
+// probe returns the reason why the server does not respond. Every response is a success, even that
+// the method is unknown or that a tenant is required. probe returns nil if ctx ends.
 func (w *watcher) probe(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -29,8 +29,8 @@ const exportMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Expor
 var errNoArchive = errors.New("remote storage server has no archive")
 
 // Consume makes one attempt to write b. If one of several messages fails temporarily, the error
-// applies to all spans. Spans that were stored are sent again in that case; stores return
-// duplicates once.
+// applies to all spans. Spans that were already stored are then resent; stores return duplicates
+// once.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	err := e.write(e.withTenant(ctx, b.Meta().Tenant), b)
 	var partial *pipeline.Partial
@@ -97,7 +97,7 @@ func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface,
 }
 
 // eachRequest calls send with a WriteSpanRequest for each span, which send may retain. Content that
-// the native model cannot represent is lost; see [native.SplitPostSpans].
+// Jaeger's model cannot represent is lost; see [native.SplitPostSpans].
 func eachRequest(b *otlpdata.Batch, send func(request server.Raw) error) error {
 	// A SpansResponseChunk with one span is also a WriteSpanRequest.
 	requests := native.NewChunks(native.ChunkLimits{Spans: 1, Bytes: math.MaxInt}, func(chunk []byte) error {
@@ -129,8 +129,8 @@ func (e *exporter) stream(ctx context.Context, b *otlpdata.Batch) error {
 	return fromV1(stream.RecvMsg(&answer))
 }
 
-// fromV1 returns the error of a write to a v1 server. These return Unknown for all errors of their
-// store, so Unknown is not permanent.
+// fromV1 returns the error of a write to a v1 server. Such servers return Unknown for all errors of
+// their store, so Unknown is not permanent.
 func fromV1(err error) error {
 	if status.Code(err) == codes.Unknown {
 		return errors.New(err.Error())
@@ -142,7 +142,7 @@ func fromV1(err error) error {
 // span.
 const unaryWrites = 16
 
-// writeSpans writes each span in a call of its own. It continues after a span that was refused
+// writeSpans writes each span in a separate call. It continues after a span that was refused
 // permanently.
 func (e *exporter) writeSpans(ctx context.Context, method string, b *otlpdata.Batch) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -48,7 +48,7 @@ type compressionParams struct {
 	Level int `yaml:"level" doc:"Compression level: 1 to 9 for gzip and lz4, 1 to 22 for zstd (in effect 1, 3, 6 or 10). 0 is the fastest."`
 }
 
-// Bounds of values, which are those of brokers and of the client library.
+// Bounds of values, as in brokers and the client library.
 const (
 	minMessageBytes    = 1 << 10
 	maxMessageBytes    = 1 << 29
@@ -75,8 +75,8 @@ func defaults() config {
 	}
 }
 
-// linger returns the time for which a partition waits for more records. Without a sending queue,
-// clients wait for the answer, so that nothing waits for more.
+// linger returns how long a partition waits for more records. It is 0 without a sending queue,
+// because then clients wait for the response.
 func (c *config) linger() time.Duration {
 	if q, on := c.Queue.Get(); on && q.Enabled {
 		return c.Producer.Linger.Std()
@@ -152,7 +152,7 @@ func (c *producerConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// codec returns the compression. The levels of its libraries have other numbers.
+// codec returns the compression. Its libraries number levels differently.
 func (c *producerConfig) codec() kgo.CompressionCodec {
 	level := c.CompressionParams.Level
 	switch c.Compression {

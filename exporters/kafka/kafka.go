@@ -1,4 +1,4 @@
-// Package kafka implements the exporter "kafka". It writes spans to a topic of a Kafka cluster.
+// Package kafka implements the `kafka` exporter. It writes spans to a topic of a Kafka cluster.
 //
 // Files: kafka.go is the exporter; produce.go writes the records of one batch; topic.go watches the
 // topic and creates it; config.go and metrics.go.
@@ -72,7 +72,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 // minDeliveryTimeout is the minimum that the client library allows.
 const minDeliveryTimeout = time.Second
 
-// Start makes the client, which connects in the background, and starts to watch the topic.
+// Start creates the client, which connects in the background, and starts watching the topic.
 func (e *exporter) Start(ctx context.Context) error {
 	if err := e.conn.Load(ctx); err != nil {
 		return err
@@ -89,9 +89,9 @@ func (e *exporter) Start(ctx context.Context) error {
 		kgo.ProducerLinger(e.cfg.linger()),
 		kgo.MaxBufferedRecords(maxBufferedRecords),
 		kgo.ProduceRequestTimeout(timeout),
-		// A record is given up with the attempt that it belongs to, because the next attempt sends
-		// its spans again. Otherwise copies would wait in the client while a broker is down. If the
-		// broker has it after all, its spans are in the topic twice.
+		// A record is given up with the attempt that it belongs to, because the next attempt
+		// resends its spans. Otherwise, copies would wait in the client while a broker is down. If
+		// the broker has stored it after all, its spans are in the topic twice.
 		kgo.RecordDeliveryTimeout(timeout),
 		kgo.AllowIdempotentProduceCancellation(),
 		kgo.RecordPartitioner(e.partitioner()),
@@ -107,11 +107,12 @@ func (e *exporter) Start(ctx context.Context) error {
 const (
 	// minBrokerWrite is the default of the client library.
 	minBrokerWrite = 100 << 20
-	// maxBufferedRecords does not limit: the exporter itself limits the bytes of records.
+	// maxBufferedRecords is effectively unlimited, because the exporter itself limits the bytes of
+	// records.
 	maxBufferedRecords = 1 << 30
 )
 
-// Stop closes the connections after the calls that are open have ended.
+// Stop closes the connections after open calls have ended.
 func (e *exporter) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	e.stopped = true
@@ -138,7 +139,7 @@ func (e *exporter) Stop(ctx context.Context) error {
 // Durability returns DurabilitySent: acknowledged spans are on all in-sync replicas of the topic.
 func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
-// beginSend begins a call, unless the exporter stops.
+// beginSend begins a call unless the exporter is stopping.
 func (e *exporter) beginSend() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -151,9 +152,9 @@ func (e *exporter) beginSend() bool {
 
 // Consume makes one attempt to write b and returns when the brokers have acknowledged or refused
 // every record. If some records are refused temporarily, the next attempt writes only their spans.
-// If there is no further attempt, the error applies to all spans: a caller that retries sends the
-// accepted ones again. After a queue, where no caller retries, only the spans of other records
-// count as dropped.
+// If there is no further attempt, the error applies to all spans: a caller that retries resends the
+// accepted ones. After a queue, where no caller retries, only the spans of other records count as
+// dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if !e.beginSend() {
 		return pipeline.Unavailable(pipeline.ErrStopping, 0)
@@ -206,7 +207,7 @@ func (e *exporter) attempt(ctx context.Context, b *otlpdata.Batch, progress *pip
 	return e.record(b, records, results, progress)
 }
 
-// refuse records the spans that cannot become records, of which the maximum size is limit.
+// refuse records the spans that do not fit into a record of at most limit bytes.
 func (e *exporter) refuse(records *kafka.Records, limit int, progress *pipeline.Progress) {
 	var err error
 	switch {
@@ -226,8 +227,8 @@ func (e *exporter) refuse(records *kafka.Records, limit int, progress *pipeline.
 
 var errNoIDs = pipeline.Permanent(errors.New("spans without a trace id or a span id cannot be written in Zipkin's format"))
 
-// record adds the results of the records of b to progress, and returns the error of one that was
-// refused temporarily.
+// record adds the results of the records of b to progress, and returns the error of a record that
+// was refused temporarily.
 func (e *exporter) record(b *otlpdata.Batch, records *kafka.Records, results []error, progress *pipeline.Progress) error {
 	var worst error
 	taken, left := 0, 0

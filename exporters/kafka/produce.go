@@ -17,7 +17,7 @@ const (
 	// recordOverhead is the maximum size of a record batch with one record, without its key, value
 	// and headers, in bytes.
 	recordOverhead = 160
-	// recordMemory is the memory that a buffered record needs beside its bytes.
+	// recordMemory is the memory of a buffered record in addition to its bytes.
 	recordMemory = 512
 	// adaptiveBytes is the number of bytes after which records without a key go to another
 	// partition.
@@ -54,8 +54,8 @@ func headerSize(headers []kgo.RecordHeader) (n int) {
 }
 
 // produce writes records, which were made for record batches of at most limit bytes, and returns
-// the result of each when all are known. When ctx ends, those that are unknown count as refused
-// temporarily.
+// the result of each when all are known. When ctx ends, records with an unknown result count as
+// refused temporarily.
 func (e *exporter) produce(ctx context.Context, records *kafka.Records, headers []kgo.RecordHeader, limit int) ([]error, error) {
 	p := &production{exporter: e, results: make([]error, len(records.List)), left: len(records.List), done: make(chan struct{})}
 	if p.left == 0 {
@@ -76,8 +76,8 @@ func (e *exporter) produce(ctx context.Context, records *kafka.Records, headers 
 	for i := range records.List {
 		r := &records.List[i]
 		sent[i] = kgo.Record{Key: r.Key, Value: r.Value, Headers: headers, Partition: r.Partition}
-		// Without ctx: a client that hangs up must not make records of others fail, which are in
-		// the same record batch.
+		// Do not pass ctx: a client that disconnects must not make other clients' records in the
+		// same record batch fail.
 		e.client.Produce(context.Background(), &sent[i], func(_ *kgo.Record, err error) { p.finish(i, err) })
 	}
 	select {
@@ -87,7 +87,7 @@ func (e *exporter) produce(ctx context.Context, records *kafka.Records, headers 
 	return p.outcome(ctx, limit), nil
 }
 
-// errUnknown is the result of a record before it is known.
+// errUnknown is the initial result of a record.
 var errUnknown = errors.New("unknown")
 
 // production is the state of the records of one attempt.
@@ -136,7 +136,7 @@ func (p *production) outcome(ctx context.Context, limit int) []error {
 }
 
 // classify returns the error of Consume for an error of the client. resized reports whether the
-// maximum size of a record batch was changed after the records were made: then the next attempt
+// maximum size of a record batch was changed after the records were made; the next attempt then
 // makes records that fit.
 func (e *exporter) classify(err error, resized func() bool) error {
 	if errors.Is(err, kgo.ErrClientClosed) {

@@ -27,12 +27,12 @@ const (
 	checkPause = time.Second
 	// checkRetry is the time after a failed check until the next one.
 	checkRetry = 2 * time.Second
-	// createPoll is the interval at which a new topic is looked for.
+	// createPoll is the interval of checks whether a new topic exists.
 	createPoll = 100 * time.Millisecond
 )
 
-// topic watches the topic: it checks it when the exporter starts, regularly, and when records fail.
-// It creates it if that is configured.
+// topic watches the topic: it checks the topic at start, regularly, and when records fail. It
+// creates the topic if configured.
 type topic struct {
 	set        pipeline.Settings
 	cfg        *config
@@ -41,8 +41,8 @@ type topic struct {
 	client     *kgo.Client
 	admin      *kadm.Client
 
-	count    atomic.Int64 // partitions; 0 if the topic is not known
-	maxBytes atomic.Int64 // max.message.bytes; 0 if it is not known
+	count    atomic.Int64 // partitions; 0 if the topic is unknown
+	maxBytes atomic.Int64 // max.message.bytes; 0 if unknown
 	limit    atomic.Int64 // maximum size of a record batch
 	requests chan struct{}
 	cancel   context.CancelFunc
@@ -78,7 +78,7 @@ func (t *topic) stop() {
 	<-t.ended
 }
 
-// await returns the number of partitions. If the topic is not known, it waits for the next check.
+// await returns the number of partitions. If the topic is unknown, it waits for the next check.
 func (t *topic) await(ctx context.Context) (int, error) {
 	t.mu.Lock()
 	checked := t.checked
@@ -101,8 +101,7 @@ func (t *topic) await(ctx context.Context) (int, error) {
 	return 0, t.cfg.Explain(t.cfg.Topic, t.err)
 }
 
-// batchLimit returns the maximum size of a record batch if max.message.bytes is n. 0 means that it
-// is not known.
+// batchLimit returns the maximum size of a record batch if max.message.bytes is n. 0 means unknown.
 func (t *topic) batchLimit(n int64) int64 {
 	limit := int64(t.cfg.Producer.MaxMessageBytes)
 	if n > 0 {
@@ -118,7 +117,7 @@ func (t *topic) maxBatch() int { return int(t.limit.Load()) }
 // partition.
 func (t *topic) clientLimit(string) int32 { return int32(t.batchLimit(t.maxBytes.Load())) }
 
-// resized reports whether the maximum size of a record batch is not limit any more, or may not be.
+// resized reports whether the maximum size of a record batch is, or may be, no longer limit.
 func (t *topic) resized(ctx context.Context, limit int) bool {
 	if t.maxBytes.Load() == 0 {
 		return false // brokers do not tell it
@@ -135,7 +134,7 @@ func (t *topic) suspect() {
 	}
 }
 
-// counted requests a check if the client knows another number of partitions.
+// counted requests a check if the client has a different number of partitions.
 func (t *topic) counted(n int) {
 	if int64(n) != t.count.Load() {
 		t.suspect()
@@ -221,8 +220,8 @@ func (t *topic) check(ctx context.Context) error {
 	return nil
 }
 
-// follow makes the client forget the topic if it was deleted and created again, with another id: it
-// would refuse all records.
+// follow makes the client forget the topic if it was deleted and recreated with another id.
+// Otherwise the client would refuse all records.
 func (t *topic) follow(id kadm.TopicID) {
 	if t.id != (kadm.TopicID{}) && id != t.id {
 		t.client.PurgeTopicsFromProducing(t.cfg.Topic)
@@ -230,9 +229,9 @@ func (t *topic) follow(id kadm.TopicID) {
 	t.id = id
 }
 
-// resize makes the client forget the partitions if max.message.bytes has changed, because it keeps
-// the limit that it learned with them. Records for a higher limit are made only afterwards: the
-// client would refuse them.
+// resize makes the client forget the partitions if max.message.bytes has changed, because the
+// client caches the limit with them. Larger records are made only afterwards, because the client
+// would refuse them.
 func (t *topic) resize() {
 	if limit := t.batchLimit(t.maxBytes.Load()); limit != t.limit.Load() {
 		t.client.PurgeTopicsFromProducing(t.cfg.Topic)
@@ -281,8 +280,8 @@ func (t *topic) create(ctx context.Context, c *createTopicConfig) (kadm.TopicDet
 	}
 }
 
-// readLimits reads the limits of the topic, and keeps the size of record batches. Brokers may
-// refuse to tell them: then min.insync.replicas is not known, and the size stays as it was.
+// readLimits reads the limits of the topic and records the size of record batches. Brokers may deny
+// access: then min.insync.replicas is unknown and the size stays unchanged.
 func (t *topic) readLimits(ctx context.Context) kafka.TopicLimits {
 	limits, err := kafka.ReadTopicLimits(ctx, t.admin, t.cfg.Topic)
 	if err != nil && ctx.Err() == nil {
@@ -294,7 +293,7 @@ func (t *topic) readLimits(ctx context.Context) kafka.TopicLimits {
 	return limits
 }
 
-// warn logs what should be changed about the topic, once for each change.
+// warn logs recommended changes to the topic, once for each.
 func (t *topic) warn(details kadm.TopicDetail, limits kafka.TopicLimits) {
 	var weak []string
 	if advice := limits.Advise(details.Partitions.NumReplicas()); advice != "" {

@@ -131,7 +131,7 @@ func (s *backends) discard(ctx context.Context, opened []*backend) error {
 	return errors.Join(errs...)
 }
 
-// remove closes the connections of backends that are in no table any more, after their calls have
+// remove closes the connections of backends that are no longer in any table, after their calls have
 // ended.
 func (s *backends) remove(gone map[string]*backend) {
 	for _, b := range gone {

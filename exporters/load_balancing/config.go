@@ -57,7 +57,7 @@ type otlpConfig struct {
 const (
 	defaultPort        = 4317
 	defaultMaxBackends = 256
-	// defaultConsumers is higher than that of other exporters: a batch with spans for a backend
+	// defaultConsumers is higher than for other exporters, because a batch with spans for a backend
 	// that is down occupies a consumer until they are accepted.
 	defaultConsumers = 100
 )
@@ -160,7 +160,7 @@ func (c *resolverConfig) Validate() error {
 	return nil
 }
 
-// Validate reports invalid and repeated addresses.
+// Validate reports invalid and duplicate addresses.
 func (c *staticConfig) Validate() error {
 	if len(c.Hostnames) == 0 {
 		return pipeline.BadKey("hostnames", "must list at least one backend")

@@ -24,7 +24,7 @@ type failure struct {
 	err     error
 }
 
-// setBackend reports a backend as failing, or with nil as healthy again.
+// setBackend reports a backend as failing or, with nil, as recovered.
 func (h *health) setBackend(b *backend, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package loadbalancing implements the exporter "load_balancing". It sends the spans of a trace, of
-// a service, or with equal attributes to the same one of several backends, so that a processor
-// there sees all of them.
+// Package loadbalancing implements the `load_balancing` exporter. It distributes spans to several
+// backends such that all spans of a trace, of a service, or with equal attributes go to the same
+// backend, where a processor sees all of them.
 package loadbalancing
 
 import (
@@ -45,11 +45,10 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 		resolver: newResolver(set, c, b, m, h)}, nil
 }
 
-// Start resolves the backends once, starts connecting to them, and resolves them again from time to
-// time.
+// Start resolves the backends, starts connecting to them, and re-resolves them from time to time.
 func (e *exporter) Start(ctx context.Context) error { return e.resolver.start(ctx) }
 
-// Stop closes all connections after the calls that are open have ended.
+// Stop closes all connections after open calls have ended.
 func (e *exporter) Stop(ctx context.Context) error {
 	e.resolver.stop()
 	return e.backends.stop(ctx)
@@ -61,7 +60,7 @@ func (e *exporter) Durability() pipeline.Durability { return pipeline.Durability
 // Consume makes one attempt to send each part of b to its backend, all parts at the same time. If
 // some parts fail temporarily, the next attempt sends only their spans, each to the backend that it
 // belongs to by then. If there is no further attempt, the error applies to all spans: a caller that
-// retries sends the accepted parts again. After a queue, where no caller retries, only the spans of
+// retries resends the accepted parts. After a queue, where no caller retries, only the spans of
 // other parts count as dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	progress := pipeline.ProgressOf(ctx)
@@ -93,8 +92,8 @@ func (e *exporter) attempt(ctx context.Context, b *otlpdata.Batch, progress *pip
 	return e.record(b, parts, e.send(ctx, table, parts), progress)
 }
 
-// split divides a batch by backend. A batch of one backend is passed on as it is; memory is
-// reserved for the copies of the spans of any other.
+// split divides a batch by backend. A batch for a single backend is passed on unchanged; for
+// others, memory is reserved for copies of the spans.
 func (e *exporter) split(b *otlpdata.Batch, ring ring) ([]part, *otlpparts.Memory, error) {
 	size := int64(0)
 	var parts []part
@@ -178,8 +177,8 @@ func (e *exporter) record(b *otlpdata.Batch, parts []part, errs []error, progres
 	return worst
 }
 
-// outcome returns how many of n spans a backend that answered with err has rejected, and whether
-// they must be sent again.
+// outcome returns how many of n spans a backend that returned err has rejected, and whether they
+// must be resent.
 func outcome(n int, err error) (rejected int, retry bool) {
 	var partial *pipeline.Partial
 	switch {

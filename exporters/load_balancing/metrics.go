@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// metrics are the metrics of the exporter. Those of a backend are removed with the backend, so
+// metrics are the metrics of the exporter. Metrics of a backend are removed with the backend, so
 // max_backends limits their number.
 type metrics struct {
 	backends    prometheus.Gauge

@@ -42,7 +42,7 @@ func newResolver(set pipeline.Settings, c config, b *backends, m *metrics, h *he
 	return r
 }
 
-// start resolves once. A failure of DNS is reported, and the name is resolved again later.
+// start resolves once. A DNS failure is reported and retried later.
 func (r *resolver) start(ctx context.Context) error {
 	if r.static != nil {
 		_, err := r.backends.update(ctx, r.static)

@@ -1,8 +1,8 @@
 package loadbalancing
 
 // ring assigns keys to backends by rendezvous hashing: a key belongs to the backend with the
-// highest score for it. So every process with the same backends assigns a key alike, and a backend
-// that comes or goes moves only the keys that it gets or had.
+// highest score for it. So every process with the same backends assigns a key to the same backend,
+// and adding or removing a backend moves only that backend's keys.
 type ring struct{ seeds []uint64 }
 
 // newRing returns the ring of the backends with these addresses, which are sorted.

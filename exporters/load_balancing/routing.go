@@ -40,8 +40,8 @@ func traceKey(id otlpdata.TraceID) uint64 {
 	return mix(binary.LittleEndian.Uint64(id[8:]) ^ mix(binary.LittleEndian.Uint64(id[:])))
 }
 
-// attributesKey returns the key of the values of all routing attributes. Each is that of the
-// resource, or else of the scope, or else of the span. A separator keeps adjacent values apart.
+// attributesKey returns the key for the values of all routing attributes. Each value comes from the
+// resource, or else the scope, or else the span. A separator keeps adjacent values apart.
 func (r *routing) attributesKey(res *otlpdata.Resource, scope *otlpdata.Scope, s *otlpdata.Span) uint64 {
 	const separator = "\x00"
 	h := hashStart

@@ -13,7 +13,7 @@ import (
 
 // Aggregate implements tracestore.Aggregator. It counts duplicates once. It ignores spans that are
 // stored after the call, and may miss spans that are evicted while it runs. If there are more
-// candidates than the budget permits, it examines one of every n, in order of start.
+// candidates than the budget permits, it examines one in n, in order of start.
 func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	q.Where, a = tracestore.WithContext(ctx, q.Where), a.WithContext(ctx)
 	counter, err := storequery.NewAggregateCounter(q, a)
@@ -54,7 +54,7 @@ type aggregateReader struct {
 	from    uint64
 	scan    scan
 	reader  otlpdata.SpanReader
-	every   uint64 // one of this number of rows is examined
+	every   uint64 // one in this number of rows is examined
 	visited uint64 // rows
 }
 
@@ -98,9 +98,8 @@ func (a *aggregateReader) run(ctx context.Context) error {
 	}
 }
 
-// examines reports whether row n is examined: one of every a.every rows, at a pseudorandom
-// position, so that spans at regular intervals are sampled evenly. The first row is always
-// examined.
+// examines reports whether row n is examined: one in a.every rows, at a pseudorandom position, so
+// that spans at regular intervals are sampled evenly. The first row is always examined.
 func (a *aggregateReader) examines(n uint64) bool {
 	group := n / a.every
 	const golden = 0x9e3779b97f4a7c15

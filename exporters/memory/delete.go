@@ -12,7 +12,7 @@ import (
 var _ tracestore.Deleter = (*exporter)(nil)
 
 // Delete implements tracestore.Deleter. A running query may still return deleted spans. The memory
-// of a block that is deleted only in part is released when the rest is dropped.
+// of a partly deleted block is released when the rest is dropped.
 func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
 	if !e.allowDelete {
 		return tracestore.Deleted{}, pipeline.Permanent(tracestore.ErrNotAllowed)

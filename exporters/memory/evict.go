@@ -35,8 +35,8 @@ func (e *exporter) drop(tr *trace) {
 	}
 }
 
-// dropper removes rows from the indexes. It reads the span of a row again to find its index
-// entries, because storing the entries with the row would take more memory than the row.
+// dropper removes rows from the indexes. It rereads the span of a row to find its index entries,
+// because storing the entries with the row would take more memory than the row itself.
 type dropper struct {
 	reader otlpdata.SpanReader
 	terms  termReader

@@ -15,8 +15,8 @@ type service struct {
 	operations map[tracestore.Operation]*list
 }
 
-// attribute indexes the values of an attribute key: those of spans, including events and links, and
-// those of origins. It exists while it has values.
+// attribute indexes the values of an attribute key on spans (including events and links) and on
+// origins. It exists while it has values.
 type attribute struct {
 	key     string
 	rows    postings

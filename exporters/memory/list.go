@@ -145,7 +145,7 @@ func (l *list) remove(r *row) bool {
 	return true
 }
 
-// newest returns a row of a list that is not empty.
+// newest returns the newest row of a non-empty list.
 func (l *list) newest() *row {
 	b := l.blocks[len(l.blocks)-1]
 	return b[len(b)-1]

@@ -1,12 +1,12 @@
-// Package memory implements the exporter "memory": a store of limited size in the memory of the
+// Package memory implements the `memory` exporter: a store of limited size in the memory of the
 // process.
 //
 // A span is stored as the bytes in which it arrived, in one block for each trace and request.
-// Sorted lists of rows index the spans: all spans, those of a service, of an operation, of a
-// resource, those with an error, and those with an attribute value. A search walks the shortest
-// lists that contain all possible matches, newest first, decodes each candidate and calls
-// tracestore.Match. Stored rows never change. So a reader holds the lock only while it takes the
-// next rows of a list, and reads them without the lock.
+// Sorted lists of rows index the spans: all spans, and the spans of each service, operation and
+// resource, with an error, and with each attribute value. A search walks the shortest lists that
+// contain all possible matches, newest first, decodes each candidate and calls tracestore.Match.
+// Stored rows never change, so a reader holds the lock only while it takes the next rows of a list,
+// and reads them without the lock.
 //
 // Files: stage.go reads a request; tenant.go and index.go store and index spans; list.go is the
 // sorted list; evict.go drops old traces; plan.go and search.go find traces; read.go returns them;
@@ -51,8 +51,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The default of max_bytes is one part of memoryPart of the available memory, or the maximum: about
-// 300,000 spans, and small enough for a laptop with the overhead of the garbage collector.
+// The default of max_bytes is 1/memoryPart of the available memory, but at most the maximum, which
+// is enough for about 300,000 spans and small enough for a laptop, including the overhead of the
+// garbage collector.
 const (
 	memoryPart         = 5
 	maxDefaultMaxBytes = 256 << 20
@@ -60,14 +61,14 @@ const (
 
 func defaults() Config { return Config{MaxBytes: pipeline.MemoryShare(memoryPart, maxDefaultMaxBytes)} }
 
-// Factory returns the factory of the exporter "memory".
+// Factory returns the factory of the `memory` exporter.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("memory", defaults, newExporter).
 		Doc("Stores spans in memory, for demos and tests. The oldest traces are dropped when the store is full.")
 }
 
 // exporter is the store. Each tenant has its own indexes, but all tenants share the memory: the
-// oldest traces are dropped, whichever tenant they belong to.
+// oldest traces are dropped regardless of tenant.
 type exporter struct {
 	*sampling.Memory       // implements sampling.Store
 	storequery.WholeTraces // implements SelectSpans, FindSpans and Outline of tracestore.Reader
@@ -86,7 +87,7 @@ type exporter struct {
 	mu             sync.RWMutex
 	tenants        map[string]*tenant
 	oldest, newest *trace // all traces by creation, through trace.next
-	seq            uint64 // of the latest row; readers ignore rows after the seq with which they began
+	seq            uint64 // of the latest row; readers ignore rows after the seq at their start
 	usage          usage
 	dropper        dropper
 }
@@ -128,8 +129,8 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 // Durability reports that acknowledged spans are lost when the process ends.
 func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilityMemory }
 
-// MaxMemory returns max_bytes plus a quarter, because the memory in use is estimated and a request
-// may exceed the limit for a moment.
+// MaxMemory returns max_bytes plus a quarter, because memory use is estimated and a request may
+// briefly exceed the limit.
 func (e *exporter) MaxMemory() int64 { return e.maxBytes / 4 * 5 }
 
 // Consume stores all spans of b or none. It then drops the oldest traces until the store is within

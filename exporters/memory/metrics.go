@@ -32,7 +32,7 @@ func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.Ba
 	return counter.Answer(), ctx.Err()
 }
 
-// countCalls passes the spans of a tenant that start within a window, both ends included, to
+// countCalls passes the spans of a tenant that start within a window, both ends inclusive, to
 // counter.
 func (e *exporter) countCalls(ctx context.Context, tenant string, from, to uint64, counter storequery.DurationCounter) error {
 	m := metricsReader{store: e, snapshot: e.snapshot(), from: from, to: to, counter: counter, rows: make([]*row, 0, maxRows)}
@@ -59,8 +59,8 @@ type operation struct {
 	spans               *list
 }
 
-// operations returns the operations that the query selects. Their lists change when the lock is not
-// held.
+// operations returns the operations that the query selects. Their lists may change while the lock
+// is not held.
 func (m *metricsReader) operations(tenant string) (out []operation) {
 	m.store.mu.RLock()
 	defer m.store.mu.RUnlock()

@@ -54,7 +54,7 @@ func (p planner) expr(e tracestore.Expr) (candidates, bool) {
 	return candidates{}, false
 }
 
-// and returns the smallest set of candidates of the parts, or that of service and operation
+// and returns the smallest set of candidates of the parts, or the set for service and operation
 // together.
 func (p planner) and(parts tracestore.And) (candidates, bool) {
 	best, ok := p.operation(parts)
@@ -178,7 +178,7 @@ func (ps postings) candidates(h uint64) candidates {
 	return candidates{}
 }
 
-// textForms returns the text forms of all values that are equal to a literal, or false if these are
+// textForms returns the text forms of all values that are equal to a literal, or false if there are
 // too many. Below 2^53, an integer and a float are equal if and only if their text forms are,
 // except for the two zeros.
 func textForms(l tracestore.Literal) ([]string, bool) {

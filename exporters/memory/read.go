@@ -46,7 +46,7 @@ func (e *exporter) find(tenant string, id otlpdata.TraceID, snapshot uint64) []b
 	return nil
 }
 
-// blocks returns the blocks of a trace up to a snapshot. The trace may be evicted already.
+// blocks returns the blocks of a trace up to a snapshot. The trace may already be evicted.
 func (e *exporter) blocks(tr *trace, snapshot uint64) []block {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

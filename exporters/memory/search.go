@@ -189,7 +189,7 @@ func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) 
 	if err != nil {
 		return res, err
 	}
-	defer memory.Release() // afterwards the spans are the caller's
+	defer memory.Release() // the spans then belong to the caller
 	for b, err := range s.store.batches(ctx, s.query.Tenant, s.store.blocks(r.trace, s.scan.snapshot)) {
 		if err == nil {
 			err = memory.Grow(int64(b.Size()))
@@ -230,8 +230,8 @@ type head struct {
 	size  int // number of rows to take next
 }
 
-// minRows and maxRows are the minimum and maximum number of rows that are taken from a list at
-// once, with the lock held. The number doubles with each access.
+// minRows and maxRows are the minimum and maximum number of rows that are taken from a list in one
+// step, with the lock held. The number doubles with each access.
 const minRows, maxRows = 8, 256
 
 // begin takes the first rows before end. The caller holds the lock.

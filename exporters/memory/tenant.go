@@ -185,7 +185,7 @@ func (o *origin) identify(seed maphash.Seed, raw []byte) uint64 {
 	return maphash.Bytes(seed, raw) ^ o.hash
 }
 
-// has reports whether the span is stored already.
+// has reports whether the span is already stored.
 func (t *tenant) has(h uint64, o *origin, raw []byte) bool {
 	for r := range t.identity.rows(h) {
 		if r.origin == o && bytes.Equal(r.raw, raw) {

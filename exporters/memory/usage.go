@@ -27,11 +27,12 @@ func (e *exporter) usageNow() tracestore.Usage {
 	return u
 }
 
-// maxCountedTraces is the maximum number of traces that StoreStatus visits while spans wait.
+// maxCountedTraces is the maximum number of traces that StoreStatus visits. Incoming spans wait
+// meanwhile.
 const maxCountedTraces = 200_000
 
-// StoreStatus implements status.StoreReporter. It knows when traces began to arrive, and no gaps or
-// parts if there are more than maxCountedTraces.
+// StoreStatus implements status.StoreReporter. It uses the times when traces began to arrive. If
+// there are more than maxCountedTraces, it reports no gaps or parts.
 func (e *exporter) StoreStatus(context.Context) (status.Store, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -51,8 +52,8 @@ func (e *exporter) StoreStatus(context.Context) (status.Store, error) {
 	return s, nil
 }
 
-// addArrivals adds the spans of a trace to the last element, or to a new one if that began a minute
-// before.
+// addArrivals adds the spans of a trace to the last element, or to a new one if the last one began
+// a minute earlier.
 func addArrivals(all []status.Arrivals, t *trace) []status.Arrivals {
 	at := time.Unix(0, t.created)
 	if n := len(all); n == 0 || at.Sub(all[n-1].First) >= time.Minute {

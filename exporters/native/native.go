@@ -1,5 +1,5 @@
-// Package native implements the exporter "native". It sends spans to a collector in the native
-// model over gRPC, as agents do.
+// Package native implements the `native` exporter. It sends spans to a collector in Jaeger's model
+// over gRPC, as agents do.
 package native
 
 import (
@@ -106,8 +106,8 @@ func (e *exporter) Durability() pipeline.Durability { return pipeline.Durability
 // Consume makes one attempt to send b, split into messages of the maximum size. If a message fails
 // permanently, the others are still sent. If a message fails temporarily, the attempt ends, and the
 // next attempt continues with it. If there is no further attempt, the error applies to all spans: a
-// caller that retries sends the earlier messages again. After a queue, where no caller retries,
-// only the spans of unsent messages count as dropped.
+// caller that retries resends the earlier messages. After a queue, where no caller retries, only
+// the spans of unsent messages count as dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if tenant := b.Meta().Tenant; tenant != "" && e.tenantHeader != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, e.tenantHeader, tenant)

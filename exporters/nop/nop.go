@@ -1,4 +1,4 @@
-// Package nop implements the exporter "nop". It discards spans and is used to measure the pipeline
+// Package nop implements the `nop` exporter. It discards spans and is used to measure the pipeline
 // in front of it.
 package nop
 

@@ -1,4 +1,4 @@
-// Package otlp implements the exporter "otlp". It sends spans to a next hop in the OpenTelemetry
+// Package otlp implements the `otlp` exporter. It sends spans to a next hop in the OpenTelemetry
 // protocol over gRPC, without decoding them.
 package otlp
 

@@ -1,4 +1,4 @@
-// Package otlphttp implements the exporter "otlphttp". It sends spans to a next hop in the
+// Package otlphttp implements the `otlphttp` exporter. It sends spans to a next hop in the
 // OpenTelemetry protocol over HTTP. With the encoding proto, it does not decode them.
 package otlphttp
 

@@ -19,8 +19,8 @@ import (
 // maxMessage is the maximum length of a message quoted in an error, in bytes.
 const maxMessage = 1 << 10
 
-// responseError returns the error for a response without success, with the class defined by the
-// OTLP specification: only 429, 502, 503 and 504 may be retried.
+// responseError returns the error for an unsuccessful response, with the class defined by the OTLP
+// specification: only 429, 502, 503 and 504 may be retried.
 func responseError(r client.Response, now time.Time) error {
 	err := errors.New(strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status))))
 	if m := errorMessage(r); m != "" {

@@ -1,4 +1,4 @@
-// Package zipkin implements the exporter "zipkin". It sends spans to a next hop in Zipkin's v2
+// Package zipkin implements the `zipkin` exporter. It sends spans to a next hop in Zipkin's v2
 // format over HTTP, in JSON or protobuf.
 package zipkin
 
@@ -104,8 +104,8 @@ func (e *exporter) Durability() pipeline.Durability { return pipeline.Durability
 
 var errNoIDs = pipeline.Permanent(errors.New("spans without a trace id or a span id cannot be sent in Zipkin's format"))
 
-// Consume makes one attempt to send b. Spans that Zipkin has no form for are rejected, and the
-// others are sent.
+// Consume makes one attempt to send b. Spans that Zipkin's format cannot represent are rejected,
+// and the others are sent.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	body, rejected, err := e.encode(b, e.noService)
 	switch {
@@ -145,9 +145,8 @@ func (e *exporter) send(ctx context.Context, header http.Header, body []byte) er
 // maxMessage is the maximum length of a response that is quoted in an error, in bytes.
 const maxMessage = 1 << 10
 
-// responseError returns the error for a response without success. Zipkin does not define which
-// requests may be repeated. Those that the server could not store may, and 429 and 408; other
-// client errors are about the request.
+// responseError returns the error for an unsuccessful response. Zipkin does not define which
+// requests may be retried, so 5xx, 408 and 429 are retryable, and other 4xx are permanent.
 func (e *exporter) responseError(r client.Response) error {
 	err := errors.New(strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status))))
 	if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType == "text/plain" && len(r.Body) > 0 {

@@ -1,5 +1,5 @@
-// Package adaptivesampling implements the processor "adaptive_sampling". It reports root spans to
-// the extension "sampling", which calculates sampling probabilities from them, and passes on all
+// Package adaptivesampling implements the `adaptive_sampling` processor. It reports root spans to
+// the `sampling` extension, which calculates sampling probabilities from them, and passes on all
 // spans unchanged.
 package adaptivesampling
 
@@ -50,8 +50,8 @@ func New(observer sampling.Observer, next pipeline.Consumer) *Processor {
 }
 
 // Consume reports the root spans of a batch and passes it on. It reports them even if a later
-// component refuses the batch, so a batch that is sent again is counted twice. As a result, clients
-// sample less while a store is overloaded; otherwise they would sample more and more.
+// component refuses the batch, so a resent batch is counted twice. As a result, clients sample less
+// while a store is overloaded; otherwise they would sample more and more.
 func (p *Processor) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	v := p.visitors.Get().(*visitor)
 	v.tenant, v.observer = b.Meta().Tenant, p.observer

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// Attributes that describe the sampler of a root span. The native client libraries set them without
+// Attributes that describe the sampler of a root span. Jaeger's client libraries set them without
 // the prefix, OpenTelemetry's sampler jaegerremote with it.
 const (
 	typeKey  = "sampler.type"

@@ -1,14 +1,14 @@
-// Package batch implements the processor "batch". It joins the requests of concurrent callers into
+// Package batch implements the `batch` processor. It joins the requests of concurrent callers into
 // larger ones and returns to each caller the outcome of its own spans.
 //
 // A request passes through without delay as long as fewer than `concurrency` sends are active.
 // Otherwise callers wait, and all waiting requests are sent as one when a send finishes. So the
 // size of batches grows with the load, and an idle pipeline adds no delay.
 //
-// No caller waits for spans that may come: `timeout` makes callers wait for the end of active sends
-// of their queue, not for further callers, so that a client that sends one request after another
-// gets each answer as soon as its spans are sent. `min_interval` spaces the batches of a queue out,
-// for destinations that need few requests.
+// No caller waits for spans that may arrive later: `timeout` makes callers wait for the end of
+// active sends of their queue, not for further callers, so that a client that sends one request
+// after another gets each response as soon as its spans are sent. `min_interval` spaces out the
+// batches of a queue, for destinations that need few requests.
 //
 //	callers ──▶ queue per tenant ──▶ group ──Concat──▶ next.Consume
 //	   ▲                                                   │
@@ -50,7 +50,7 @@ type batcher struct {
 	cancel   context.CancelFunc // cancels ctx
 
 	mu       sync.Mutex
-	sends    int                 // active sends, including those of single requests
+	sends    int                 // active sends, including sends of single requests
 	queues   map[queueKey]*queue // see queue
 	due      []*queue            // queues that are ready to be sent, in order
 	stopping bool
@@ -105,7 +105,7 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return p.await(ctx, c)
 }
 
-// await returns the outcome of c, or the cause of the end of ctx if the outcome is not known.
+// await returns the outcome of c, or the cause of the end of ctx if the outcome is unknown.
 func (p *batcher) await(ctx context.Context, c *call) error {
 	select {
 	case err := <-c.outcome:
@@ -160,8 +160,8 @@ func (p *batcher) dispatch() {
 	}
 }
 
-// groupContext returns the parent of the context of a group: spans about the group link to those
-// of its callers.
+// groupContext returns the parent of the context of a group: spans about the group link to the
+// spans of its callers.
 func (p *batcher) groupContext(calls []*call) context.Context {
 	if !p.tracer.On() {
 		return p.ctx

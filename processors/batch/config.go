@@ -20,8 +20,8 @@ type Config struct {
 	MetadataLimit     int               `yaml:"metadata_cardinality_limit" doc:"Maximum number of combinations of values of metadata_keys. Requests with further ones are refused. 0 disables the limit."`
 }
 
-// maxDelay is how long a client waits at most so that its spans are joined with others, while a
-// send could begin.
+// maxDelay is the maximum time that a client waits for its spans to be joined with others although
+// a send could begin.
 const maxDelay = time.Second
 
 func defaults() Config {

@@ -9,10 +9,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// group holds the calls of one joined send. Its context ends when all callers have left, not when
-// one of them has, and when Stop of the processor reaches its deadline. If all callers have
-// deadlines, the context has the latest of them, so that the next Consumer does not begin work
-// whose outcome comes too late for all of them.
+// group holds the calls of one joined send. Its context ends when all callers (not only one) have
+// left, and when the processor's Stop reaches its deadline. If all callers have deadlines, the
+// context has the latest of them, so that the next Consumer does not start work whose outcome would
+// be too late for all of them.
 type group struct {
 	calls   []*call
 	waiting atomic.Int64 // callers that still wait

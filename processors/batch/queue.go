@@ -6,15 +6,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// queueKey is what requests have in common that may be joined.
+// queueKey is what requests must have in common to be joined.
 type queueKey struct {
 	tenant   string
 	metadata otlpdata.Metadata // the headers in metadata_keys
 }
 
 // queue holds the waiting calls with one key. It exists while calls wait, while a batch of it is
-// being sent, and until min_interval after the last one has ended. It is guarded by batcher.mu, and
-// so are the methods of batcher below.
+// being sent, and until min_interval after the last batch. It is guarded by batcher.mu, which also
+// guards the methods of batcher below.
 type queue struct {
 	queueKey
 	calls []*call
@@ -40,7 +40,7 @@ func (p *batcher) enqueue(c *call) {
 }
 
 // update makes q due if its calls are to be sent now. Otherwise it sets the timer, or removes a
-// queue that is not needed any more. It is called after every change of q.
+// queue that is no longer needed. It is called after every change of q.
 func (p *batcher) update(q *queue) {
 	if q.isDue {
 		return
@@ -60,7 +60,7 @@ func (p *batcher) update(q *queue) {
 	q.stopTimer()
 }
 
-// dueAt returns when the calls of q are to be sent if nothing changes before.
+// dueAt returns when to send the calls of q if nothing changes before.
 func (p *batcher) dueAt(q *queue) time.Time {
 	switch {
 	case len(q.calls) == 0:

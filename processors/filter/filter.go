@@ -1,4 +1,4 @@
-// Package filter provides the processor "filter" of the OpenTelemetry Collector, which drops the
+// Package filter provides the `filter` processor of the OpenTelemetry Collector, which drops the
 // spans and span events that conditions select.
 package filter
 
@@ -20,7 +20,7 @@ func Factory() pipeline.Factory {
 		otelcol.Summary("Drops the spans and events that conditions select."))
 }
 
-// explain lists the conditions: whether spans match depends on their content.
+// explain lists the conditions, because whether spans match depends on their content.
 func explain(c component.Config, _ sampling.TraceID) sampling.Stage {
 	config := c.(*filterprocessor.Config)
 	s := sampling.Stage{Kind: "processor", Method: sampling.MethodConditions, Verdict: sampling.Depends, Key: "traces"}

@@ -1,7 +1,7 @@
-// Package groupbytrace provides the processor "groupbytrace" of the OpenTelemetry Collector, which
+// Package groupbytrace provides the `groupbytrace` processor of the OpenTelemetry Collector, which
 // holds the spans of each trace for some time and passes them on together.
 //
-// The component does not report evicted traces. Their spans count as dropped some seconds after
+// The component does not report evicted traces. Their spans count as dropped a few seconds after
 // they should have come out.
 package groupbytrace
 

@@ -101,10 +101,10 @@ func (e *edit) span(span protoenc.Field) {
 	e.out = protoenc.EndMessage(e.out, at, reserved)
 }
 
-// read returns what the decision about a span depends on. id is zero if the trace id has a wrong
-// length.
+// read returns the properties of a span that the decision depends on. id is zero if the trace id
+// has a wrong length.
 func (e *edit) read(span []byte) (id otlpdata.TraceID, tracestate []byte, p priority) {
-	found := false // as for all attributes, the first one with the key counts
+	found := false // as for all attributes, the first one with the key is used
 	for f := range protoenc.Fields(span) {
 		switch {
 		case !f.Bytes:

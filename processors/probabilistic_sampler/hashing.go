@@ -10,14 +10,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// hashing makes the decisions of the OpenTelemetry Collector in its mode hash_seed, so that both
-// can process parts of the same traces: 14 bits of a hash of the trace id, which depends on the
-// seed, are compared with the percentage.
+// hashing makes the same decisions as the OpenTelemetry Collector in the mode hash_seed, so that
+// both can process parts of the same traces: 14 bits of a hash of the trace id, which depends on
+// the seed, are compared with the percentage.
 //
 // The hash becomes the randomness in the tracestate (`ot=rv:`), and the percentage its threshold,
 // so that readers of tracestates compute the same decision. There is no decision about a span that
-// has either of them already, because another method has sampled it, and about a span without a
-// trace id or with an invalid tracestate.
+// already has one of these, because another method has sampled it, nor about a span without a trace
+// id or with an invalid tracestate.
 type hashing struct {
 	seed       uint32
 	threshold  otlpdata.Threshold
@@ -63,8 +63,8 @@ func (h *hashing) decide(dst []byte, id otlpdata.TraceID, tracestate []byte, p p
 }
 
 // randomness returns 56 bits of randomness for a trace. The first 14 bits decide: they are the
-// inverse of the hash, because the hash is sampled if it is small. The other 42 bits are made of
-// the same hash.
+// inverse of the hash, because the hash is sampled if it is small. The other 42 bits are derived
+// from the same hash.
 func (h *hashing) randomness(id otlpdata.TraceID) uint64 {
 	if id.IsZero() {
 		return uint64(otlpdata.RejectAll - 1)

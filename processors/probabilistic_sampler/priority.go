@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// priorityKey is the attribute by which a span asks to be sampled or dropped. It is defined by
-// OpenTracing.
+// priorityKey is the attribute with which a span requests to be sampled or dropped. It is defined
+// by OpenTracing.
 const priorityKey = "sampling.priority"
 
 // priority is the effect of the attribute on one span.
@@ -32,11 +32,12 @@ const (
 	fieldLastValue      = 7 // bytes
 )
 
-// mentionsPriority reports whether a request may contain the attribute. Most requests do not, and
+// mentionsPriority reports whether a request may contain the attribute. Most requests do not, so
 // their attributes need not be read.
 func mentionsPriority(request []byte) bool { return bytes.Contains(request, []byte(priorityKey)) }
 
-// priorityOf returns the priority of an encoded attribute; found says whether it is that attribute.
+// priorityOf returns the priority in an encoded attribute; found says whether it is the priority
+// attribute.
 func priorityOf(attribute []byte) (p priority, found bool) {
 	var key []byte
 	number := math.NaN()
@@ -59,8 +60,8 @@ func priorityOf(attribute []byte) (p priority, found bool) {
 	return priorityNone, true
 }
 
-// numberOf returns the number in an encoded value, which may be text, or NaN. A value without any
-// field is before.
+// numberOf returns the number in an encoded value, which may be text, or NaN. If the value has no
+// fields, it returns before.
 func numberOf(value []byte, before float64) float64 {
 	for f := range protoenc.Fields(value) {
 		if f.Num < fieldStringValue || f.Num > fieldLastValue {

@@ -1,9 +1,9 @@
-// Package probabilisticsampler implements the processor "probabilistic_sampler". It passes on a
+// Package probabilisticsampler implements the `probabilistic_sampler` processor. It passes on a
 // share of all traces and drops the others. The decision depends only on the trace id, so it is the
 // same for all spans of a trace in every process. The threshold of the decision is recorded in the
 // tracestate of each span (`ot=th:`, defined by W3C and OpenTelemetry), so that consumers such as
-// service performance metrics can compute adjusted counts. A span with the attribute
-// `sampling.priority` decides for itself.
+// service performance metrics can compute adjusted counts. The attribute `sampling.priority` of a
+// span overrides the decision.
 package probabilisticsampler
 
 import (

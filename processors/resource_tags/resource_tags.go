@@ -1,4 +1,4 @@
-// Package resourcetags implements the processor "resource_tags". It adds attributes to the resource
+// Package resourcetags implements the `resource_tags` processor. It adds attributes to the resource
 // of every span. It rewrites encoded resources and copies all other fields without decoding them.
 package resourcetags
 
@@ -133,7 +133,8 @@ func (t *tagger) maxSize(chunks iter.Seq[[]byte]) int64 {
 }
 
 // appendResource appends the resource of a ResourceSpans and the missing tags. It also returns the
-// number of bytes that the original fields had. If a resource has several fields, they are merged.
+// size of the original fields in bytes. If a ResourceSpans has several resource fields, they are
+// merged.
 func (t *tagger) appendResource(dst, resourceSpans []byte) (resource []byte, replaced int) {
 	for f := range protoenc.Fields(resourceSpans) {
 		if f.Num == fieldResource {

@@ -14,8 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// explain lists the policies. One that samples the trace because of its id keeps it, unless a
-// policy of type drop matches; the others depend on the spans.
+// explain lists the policies. A policy that samples the trace because of its id keeps it unless a
+// policy of type drop matches; all other policies depend on the spans.
 func explain(c component.Config, id sampling.TraceID) sampling.Stage {
 	config := c.(*tailsamplingprocessor.Config)
 	s := sampling.Stage{Kind: "processor", Method: sampling.MethodPolicies, Verdict: sampling.Drops, Key: "policies",
@@ -87,7 +87,7 @@ func settings(p *tailsamplingprocessor.PolicyCfg) string {
 // defaultSalt is the component's default of hash_salt.
 const defaultSalt = "default-hash-seed"
 
-// needs returns the lowest probability with which the component samples a trace: it compares a hash
+// needs returns the lowest probability at which the component samples a trace, by comparing a hash
 // of the id with the probability.
 func needs(salt string, id sampling.TraceID) float64 {
 	h := fnv.New64a()

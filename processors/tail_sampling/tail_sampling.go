@@ -1,9 +1,9 @@
-// Package tailsampling provides the processor "tail_sampling" of the OpenTelemetry Collector, which
+// Package tailsampling provides the `tail_sampling` processor of the OpenTelemetry Collector, which
 // holds the spans of each trace until policies decide whether the trace is kept or dropped.
 //
-// The package makes the component report what it does with the spans that it was given, so that
-// they are counted exactly. The component calls hooks when it has decided, and asks its decision
-// caches about a trace before it looks at spans of it.
+// The package makes the component report what it does with its spans, so that they are counted
+// exactly. The component calls hooks after its decisions, and queries its decision caches about a
+// trace before it looks at the trace's spans.
 package tailsampling
 
 import (
@@ -30,12 +30,12 @@ func Factory() pipeline.Factory {
 		otelcol.Summary("Holds the spans of each trace until policies decide whether the trace is kept or dropped."))
 }
 
-// longest returns the time until the decision about a trace: late spans wait for nothing.
+// longest returns the time until the decision about a trace. Late spans do not wait.
 func longest(c component.Config) time.Duration {
 	return c.(*tailsamplingprocessor.Config).DecisionWait
 }
 
-// discards reports whether a stop drops the traces that wait for their decision.
+// discards reports whether a stop drops the traces that are waiting for a decision.
 func discards(c component.Config) bool {
 	return c.(*tailsamplingprocessor.Config).DropPendingTracesOnShutdown
 }
@@ -48,8 +48,8 @@ func observed(c component.Config, events otelcol.Events) (component.Config, erro
 	if err != nil {
 		return nil, err
 	}
-	// What a policy of type drop has dropped must be known, or the component ignores late spans of
-	// the trace without a report.
+	// The component must know which traces a policy of type drop has dropped, otherwise it ignores
+	// late spans of these traces without a report.
 	nonSampled, err := newDecisions(o, out.DecisionCache.NonSampledCacheSize, int(out.NumTraces))
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func observed(c component.Config, events otelcol.Events) (component.Config, erro
 	return &out, nil
 }
 
-// observer translates what the component says about traces.
+// observer translates the component's calls into events.
 type observer struct {
 	events  otelcol.Events
 	maxSize uint64
@@ -70,14 +70,14 @@ type observer struct {
 	dropped map[otelcol.TraceID]bool // by a policy of type drop, until the decision is put into a cache
 }
 
-// sampled is called before the spans of a trace are passed on. What the component had taken besides
-// them was evicted earlier (num_traces).
+// sampled is called before the spans of a trace are passed on. Other spans of the trace that the
+// component had taken were evicted earlier (num_traces).
 func (o *observer) sampled(_ context.Context, id otelcol.TraceID, td *tailsamplingprocessor.TraceData) {
 	o.events.Dropped(id, pipeline.DroppedByEvicted, td.SpanCount)
 }
 
-// notSampled is called when the component drops the spans of a trace that it holds, and again for
-// each part that arrives later.
+// notSampled is called when the component drops the held spans of a trace, and for each part that
+// arrives later.
 func (o *observer) notSampled(_ context.Context, id otelcol.TraceID, td *tailsamplingprocessor.TraceData) {
 	o.events.Dropped(id, pipeline.DroppedByEvicted, td.SpanCount)
 	reason := pipeline.DroppedByPolicy
@@ -147,7 +147,7 @@ func (d *decisions) afterPut(id otelcol.TraceID) bool {
 	return put
 }
 
-// sampledDecisions is the cache that the component asks first when it takes spans.
+// sampledDecisions is the cache that the component queries first when it takes spans.
 type sampledDecisions struct{ *decisions }
 
 // Get implements [cache.Cache].
@@ -158,8 +158,8 @@ func (d *sampledDecisions) Get(id otelcol.TraceID) (cache.DecisionMetadata, bool
 	return d.cache.Get(id)
 }
 
-// nonSampledDecisions is the cache that the component asks next. It drops the spans that it has
-// taken if the answer is yes.
+// nonSampledDecisions is the cache that the component queries next. If the trace is in it, the
+// component drops the taken spans.
 type nonSampledDecisions struct{ *decisions }
 
 // Get implements [cache.Cache].

@@ -34,9 +34,8 @@ func (c *committer) loop(ctx context.Context) {
 	}
 }
 
-// commitLast commits the offsets of partitions that are given up. They are not committed
-// afterwards: that could reset the offset of the next member. They are committed even if ctx has
-// ended.
+// commitLast commits the offsets of revoked partitions, even if ctx has ended. They must not be
+// committed afterwards, because that could reset the offset of the next member.
 func (c *committer) commitLast(ctx context.Context, all []*partition) {
 	ctx, cancel := withGrace(ctx, c.receiver.config.Autocommit.Timeout.Std())
 	defer cancel()
@@ -102,7 +101,7 @@ func (c *committer) done(all []*partition, offsets map[int32]kgo.EpochOffset, re
 	return err
 }
 
-// notCommitted adds to an error what follows from it.
+// notCommitted adds the consequence to a commit error.
 func (c *committer) notCommitted(err error) error {
 	if errors.Is(err, kerr.RebalanceInProgress) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.UnknownMemberID) {
 		return fmt.Errorf("offsets were not committed because the group changes; some records may be consumed again: %w", err)

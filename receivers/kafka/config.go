@@ -72,7 +72,7 @@ const (
 	latest   = "latest"
 )
 
-// Bounds of the client library and of Kafka's protocol, which has milliseconds in 32 bits.
+// Bounds of the client library and of Kafka's protocol, which stores milliseconds in 32 bits.
 const (
 	maxFetchSize    = 1<<30 - responseOverhead
 	minFetchWait    = 10 * time.Millisecond
@@ -175,7 +175,7 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate checks that a batch has space for something.
+// Validate checks that a batch can have records.
 func (c *batchConfig) Validate() error {
 	if c.MaxSize < 1 {
 		return pipeline.BadKey("max_size", "must be above 0")

@@ -20,7 +20,7 @@ type letter struct {
 
 // letterWriter writes dead letters durably.
 type letterWriter interface {
-	// write returns where the letter is. It may write the same letter again after an error or a
+	// write returns where the letter is. It may rewrite the same letter after an error or a
 	// restart.
 	write(ctx context.Context, l letter) (where string, err error)
 }
@@ -44,7 +44,7 @@ func (e *letterError) Error() string {
 
 func (e *letterError) Unwrap() error { return e.err }
 
-// Headers that a dead letter has in addition to those of the record. Their values are text.
+// Headers of a dead letter in addition to the headers of the record. Their values are text.
 const (
 	headerTopic     = "tracing-dead-letter-topic"
 	headerPartition = "tracing-dead-letter-partition"

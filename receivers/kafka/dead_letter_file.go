@@ -14,18 +14,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// letterFolder is the folder of dead letters below that of the receiver.
+// letterFolder is the folder of dead letters, below the receiver's folder.
 const letterFolder = "dead_letters"
 
 // letterFiles writes each dead letter to a file TOPIC-PARTITION-OFFSET.record: a line of JSON that
-// describes the record, followed by its value. A record that is consumed again replaces its file.
+// describes the record, followed by its value. If a record is consumed again, its file is replaced.
 type letterFiles struct {
 	fs  vfs.FS
 	dir string
 	max int64
 	now func() time.Time
 
-	mu sync.Mutex // one writer at a time, also because of the limit
+	mu sync.Mutex // one writer at a time, which the limit requires, too
 }
 
 func newLetterFiles(set pipeline.Settings, max int64) *letterFiles {
@@ -74,8 +74,8 @@ func (f *letterFiles) write(_ context.Context, l letter) (string, error) {
 	return path, vfs.WriteFileAtomic(f.fs, path, data)
 }
 
-// usedBesides returns the size of all files but one, which is replaced. Dead letters are rare, so
-// it is read each time: files may have been removed.
+// usedBesides returns the size of all files except one, which will be replaced. It rereads the
+// folder each time, because dead letters are rare and files may have been removed.
 func (f *letterFiles) usedBesides(name string) (sum int64, err error) {
 	entries, err := f.fs.ReadDir(f.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

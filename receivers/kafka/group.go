@@ -18,11 +18,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// rewind is how far consumption goes back after brokers have lost records and cannot say which. A
-// partition of which nothing was consumed yet begins with its first record.
+// rewind is how far consumption goes back after brokers have lost an unknown set of records. A
+// partition without consumed records begins with its first record.
 const rewind = time.Minute
 
-// options returns the options of the client that are not those of its connections.
+// options returns the client options that do not concern connections.
 func (r *receiver) options(ctx context.Context) []kgo.Opt {
 	c := &r.config
 	start := kgo.NewOffset().AtStart()
@@ -48,7 +48,7 @@ func (r *receiver) options(ctx context.Context) []kgo.Opt {
 		kgo.MaxConcurrentFetches(c.MaxConcurrentFetches),
 		kgo.MaxDecompressBatchBytes(int(c.MaxDecompressedBatchSize)),
 		// The committer commits; see progress. Assignments change only between two polls, so that
-		// no record is polled of a partition that is just given up.
+		// no record is polled from a partition that is being revoked.
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(r.onAssigned),
@@ -81,12 +81,13 @@ func (r *receiver) poll(ctx context.Context) {
 	}
 }
 
-// skippedDelay is the time after which the error of a batch without records is taken as discarded.
+// skippedDelay is the time after which the client library is assumed to have discarded the error of
+// a batch without records.
 const skippedDelay = time.Second
 
-// fetchSkipped fetches again in partitions that had a batch without records, for example one above
-// max_decompressed_batch_size. The client library does not fetch them until an offset is set, and
-// discards the error if the partition is paused or if it changes its connections.
+// fetchSkipped restarts fetching in partitions that had a batch without records, for example one
+// above max_decompressed_batch_size. The client library does not fetch from them until an offset is
+// set, and discards the error if the partition is paused or if connections change.
 func (r *receiver) fetchSkipped() {
 	before := r.set.Env.Now().Add(-skippedDelay).UnixNano()
 	for _, p := range r.assigned() {
@@ -99,19 +100,19 @@ func (r *receiver) fetchSkipped() {
 	}
 }
 
-// setOffset lets the client library go on at an offset.
+// setOffset makes the client library continue at an offset.
 func (r *receiver) setOffset(p *partition, o kgo.EpochOffset) {
 	r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.config.Topic: {p.number: o}})
 }
 
-// dispatch passes the polled records of one partition to its worker, and handles the error that
-// follows them: the client library goes on behind the records even with an error.
+// dispatch passes the polled records of one partition to its worker, and then handles the error
+// after them: the client library continues after the records even if there is an error.
 func (r *receiver) dispatch(ctx context.Context, topic string, f *kgo.FetchPartition) {
 	var p *partition
 	if topic == r.config.Topic { // errors of a broker or of the group have no topic
 		p = r.partition(f.Partition)
 	}
-	if p != nil && len(f.Records) > 0 { // nothing is committed of a partition that is not assigned, so nothing is lost
+	if p != nil && len(f.Records) > 0 { // nothing is committed for an unassigned partition, so nothing is lost
 		r.receive(p, f)
 	}
 	if f.Err != nil {
@@ -136,7 +137,7 @@ func (r *receiver) receive(p *partition, f *kgo.FetchPartition) {
 	p.enqueue(fetched{records: f.Records})
 }
 
-// checkOffsets logs and counts if records are missing or come again.
+// checkOffsets logs and counts missing and repeated records.
 func (r *receiver) checkOffsets(p *partition, f *kgo.FetchPartition) {
 	first := f.Records[0].Offset
 	switch expected := p.expected; {
@@ -154,7 +155,7 @@ func (r *receiver) checkOffsets(p *partition, f *kgo.FetchPartition) {
 	p.expected = f.Records[len(f.Records)-1].Offset + 1
 }
 
-// repeated returns the number of polled records that this receiver has processed before.
+// repeated returns the number of polled records that this receiver has already processed.
 func (r *receiver) repeated(f *kgo.FetchPartition) int {
 	r.mu.Lock()
 	processed := r.processed[f.Partition]
@@ -236,7 +237,7 @@ func (r *receiver) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 	}
 }
 
-// onCommitted learns where the group has stopped in partitions that were assigned.
+// onCommitted records the committed offsets of assigned partitions.
 func (r *receiver) onCommitted(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
 	know := func(number int32, offset int64) {
 		if p := r.partition(number); p != nil && offset >= 0 && p.progress.position() < 0 {
@@ -259,9 +260,9 @@ func (r *receiver) onCommitted(_ context.Context, _ *kgo.Client, resp *kmsg.Offs
 	return nil
 }
 
-// startOffsets replaces "no committed offset" by the offset at which the partition begins or ends:
-// SetOffsets works only for partitions of which the client library knows an offset. If the offset
-// cannot be listed, the client library tries again until it knows it.
+// startOffsets replaces "no committed offset" by the offset at which the partition begins or ends,
+// because SetOffsets works only for partitions for which the client library knows an offset. If the
+// offset cannot be listed, the client library retries until it knows it.
 func (r *receiver) startOffsets(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	list := r.admin.ListStartOffsets
 	if r.config.InitialOffset == latest {
@@ -291,13 +292,13 @@ func (r *receiver) startOffsets(ctx context.Context, offsets map[string]map[int3
 	return offsets, nil
 }
 
-// onRevoked gives partitions up in a rebalance: it waits for the batches in the pipeline, and
+// onRevoked gives up partitions in a rebalance: it waits for the batches in the pipeline, and
 // commits.
 func (r *receiver) onRevoked(ctx context.Context, _ *kgo.Client, revoked map[string][]int32) {
 	r.lose(ctx, revoked, true)
 }
 
-// onLost gives partitions up that may belong to another member already: it cancels the batches in
+// onLost gives up partitions that may already belong to another member: it cancels the batches in
 // the pipeline, and does not commit.
 func (r *receiver) onLost(ctx context.Context, _ *kgo.Client, lost map[string][]int32) {
 	r.lose(ctx, lost, false)
@@ -318,9 +319,9 @@ func (r *receiver) lose(ctx context.Context, lost map[string][]int32, commit boo
 		zap.Int("unfinished", unfinished))
 }
 
-// giveUp stops the workers of partitions. With commit, it waits for their batches, for at most the
-// given time and until ctx ends, and commits what was accepted. It returns the number of partitions
-// whose batch was canceled.
+// giveUp stops the workers of partitions. With commit, it waits for their batches, at most the
+// given time and until ctx ends, and commits the accepted records. It returns the number of
+// partitions whose batch was canceled.
 func (r *receiver) giveUp(ctx context.Context, patience time.Duration, all []*partition, commit bool) (unfinished int) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

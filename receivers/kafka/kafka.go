@@ -1,11 +1,11 @@
 // Package kafka receives spans from a topic of a Kafka cluster, as a member of a consumer group.
 //
 // Each partition that the group assigns to the member has a worker (worker.go). It takes records in
-// order, joins those of one tenant, decodes them and passes them to the pipeline. When the pipeline
-// has accepted them, their offset may be committed (progress.go says which and why); commit.go
-// commits periodically and before a partition is given up. group.go polls records and follows
-// assignments. A record that cannot be processed because of its content is written as a dead letter
-// (dead_letter.go); every other failure is repeated until it succeeds (stalls.go).
+// order, joins the records of one tenant, decodes them and passes them to the pipeline. When the
+// pipeline has accepted them, their offset may be committed (progress.go says which and why);
+// commit.go commits periodically and before a partition is revoked. group.go polls records and
+// follows assignments. A record that cannot be processed because of its content is written as a
+// dead letter (dead_letter.go); every other failure is retried until it succeeds (stalls.go).
 package kafka
 
 import (
@@ -39,8 +39,8 @@ type receiver struct {
 	memory     *memory
 	counts     counts
 	reports    reports
-	stalls     *partitionErrors // that the pipeline refuses records
-	unfetched  *partitionErrors // that the brokers answer fetches with an error
+	stalls     *partitionErrors // partitions whose records the pipeline refuses
+	unfetched  *partitionErrors // partitions whose fetches fail
 	commits    committer
 	client     *kgo.Client // from Start on
 	admin      *kadm.Client
@@ -86,18 +86,18 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 	return r, r.registerMetrics()
 }
 
-// MaxMemory returns the maximum memory of records that the client library holds: those that it has
-// fetched and that were not polled yet, and those of the last poll if the budget is exhausted. All
-// other memory is charged to the budget.
+// MaxMemory returns the maximum memory of records in the client library: fetched records that were
+// not polled yet and, if the budget is exhausted, the records of the last poll. All other memory is
+// charged to the budget.
 func (r *receiver) MaxMemory() int64 {
-	// The limits of fetches are for compressed records. Spans compress at best to about a sixth, so
-	// this is an estimate; a batch of records that would grow more than max_decompressed_batch_size
-	// is not decompressed.
+	// Fetch limits apply to compressed records. Spans compress at best to about a sixth, so this is
+	// an estimate; a record batch that would exceed max_decompressed_batch_size is not
+	// decompressed.
 	const compression, polled = 6, 2
 	return polled * int64(r.config.MaxConcurrentFetches) * int64(r.config.MaxFetchSize) * compression
 }
 
-// Start begins to join the group and returns. Problems with brokers are reported.
+// Start starts joining the group and returns. Problems with brokers are reported.
 func (r *receiver) Start(ctx context.Context) error {
 	if err := r.connection.Load(ctx); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (r *receiver) Stop(ctx context.Context) error {
 }
 
 // grace is how long the last commit and leaving the group may take after the context of Stop has
-// ended. Without them, the next member waits for session_timeout, and consumes more records again.
+// ended. Without them, the next member waits for session_timeout and reprocesses more records.
 const grace = 2 * time.Second
 
 // withGrace returns a context for such a request. It ends after limit, or after grace if ctx ends
@@ -157,8 +157,8 @@ func withGrace(ctx context.Context, limit time.Duration) (context.Context, conte
 	}
 }
 
-// MaxWait returns the maximum time of one attempt to process a batch: that for which a partition
-// that is given up waits for its batch.
+// MaxWait returns revoke_timeout, the maximum time of one attempt to process a batch: a revoked
+// partition waits this long for its current batch.
 func (r *receiver) MaxWait() time.Duration { return r.config.RevokeTimeout.Std() }
 
 // transport is the transport of batches: a label of metrics.

@@ -14,10 +14,10 @@ import (
 //   - The client library holds at most max_concurrent_fetches responses of max_fetch_size. It
 //     fetches no more until they are polled.
 //   - Polled records are charged to the budget. If it is exhausted, the rest is a debt, and nothing
-//     is polled until the debt is paid: so it is at most one poll. See receiver.MaxMemory. Nothing
+//     is polled until the debt is paid, so it is at most one poll. See receiver.MaxMemory. Nothing
 //     is polled either while the budget has no space for a usual poll.
 //   - A batch is decoded when the memory of its translation is reserved. If the budget is
-//     exhausted, it is tried again, except that one batch of the receiver may always be decoded.
+//     exhausted, this is retried, except that one batch of the receiver may always be decoded.
 //     Otherwise records in queues could take the whole budget, and none could ever leave it.
 type memory struct {
 	reservation *pipeline.Reservation
@@ -26,8 +26,8 @@ type memory struct {
 	usualPoll   int64 // bytes
 
 	mu      sync.Mutex
-	queued  int64 // bytes of records that are polled and not finished, without those of paused partitions
-	debt    int64 // bytes in use that the budget had no space for
+	queued  int64 // bytes of polled and unfinished records, except in paused partitions
+	debt    int64 // bytes in use that did not fit into the budget
 	claims  int   // number of batches that are decoded or in the pipeline
 	full    bool  // whether polling waits
 	changed chan struct{}
@@ -57,8 +57,8 @@ func (m *memory) remove(n int64) {
 	m.pay(n)
 }
 
-// setAside changes by n the bytes of records that do not count as queued, because their partition
-// is paused: they must not keep other partitions from being polled.
+// setAside changes by n the number of bytes that do not count as queued because their partition is
+// paused. They must not prevent polling of other partitions.
 func (m *memory) setAside(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +88,7 @@ func (m *memory) signal() {
 
 // wait waits until more records may be polled. It returns false if ctx has ended.
 func (m *memory) wait(ctx context.Context) bool {
-	// The budget does not tell when others return memory to it.
+	// The budget does not notify when others release memory.
 	const interval = 50 * time.Millisecond
 	for !m.free() {
 		select {

@@ -6,20 +6,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// progress is how far a partition is processed. The invariant of this package is:
+// progress records how far a partition is processed. The invariant of this package is:
 //
 //	The offset to commit of a partition is the offset after the last accepted record.
 //
 // A record is accepted when the pipeline has accepted its spans or when it is a dead letter. Only
-// the worker of the partition calls accept, after it has processed a record and all those before
-// it; only the committer calls toCommit. Nothing else determines an offset to commit: not what was
-// fetched, polled or queued.
+// the worker of the partition calls accept, after it has processed a record and all records before
+// it; only the committer calls toCommit. Nothing else determines an offset to commit, in particular
+// not which records were fetched, polled or queued.
 type progress struct {
 	mu        sync.Mutex
 	accepted  kgo.EpochOffset // offset -1: no record yet
 	committed int64           // -1: nothing yet
 	first     int64           // offset of the first polled record; -1: none yet; only for the lag
-	start     int64           // records below this offset do not exist any more; only for the lag
+	start     int64           // records below this offset no longer exist; only for the lag
 }
 
 func newProgress() progress {
@@ -32,14 +32,14 @@ func (p *progress) accept(r *kgo.Record) {
 	p.skipTo(kgo.EpochOffset{Epoch: r.LeaderEpoch, Offset: r.Offset + 1})
 }
 
-// skipTo is accept for records up to an offset, which is not included.
+// skipTo is like accept for records up to an offset, exclusive.
 func (p *progress) skipTo(next kgo.EpochOffset) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.accepted = next
 }
 
-// toCommit returns the offset to commit, if it is not committed yet.
+// toCommit returns the offset to commit if it is not committed yet.
 func (p *progress) toCommit() (kgo.EpochOffset, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,15 +62,16 @@ func (p *progress) beginRecord(offset int64) {
 	}
 }
 
-// expire records that records below an offset do not exist any more.
+// expire records that records below an offset no longer exist.
 func (p *progress) expire(start int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.start = start
 }
 
-// position returns the offset up to which records are accepted or, before the first one, committed
-// or not consumed, without those that do not exist any more; -1 if it is unknown.
+// position returns the offset up to which records are accepted or, before the first accepted
+// record, the committed offset or the start. Records that no longer exist count as accepted. It
+// returns -1 if the offset is unknown.
 func (p *progress) position() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,8 +21,8 @@ func (r *receiver) newDelays() delays {
 	return delays{next: r.config.ErrorBackoff.InitialInterval.Std(), max: r.config.ErrorBackoff.MaxInterval.Std(), rand: r.set.Env.Rand}
 }
 
-// after returns the delay after an attempt that failed with err: at least what err asks for, and
-// otherwise half to all of a duration that doubles.
+// after returns the delay after an attempt that failed with err: between half and all of a duration
+// that doubles with each attempt, but at least the delay that err requests.
 func (d *delays) after(err error) time.Duration {
 	_, requested := pipeline.HTTPStatus(err)
 	if !pipeline.IsTemporary(err) {
@@ -35,11 +35,11 @@ func (d *delays) after(err error) time.Duration {
 }
 
 // pause waits before the next attempt to process the records at the head of the queue. It returns
-// false if the worker must end. The partition is reported as stalled, and its records are not
-// fetched any more after the second attempt: a single refusal is usual under load, and a pause
-// discards what the client library has already fetched.
+// false if the worker must end. After the second attempt, the partition is reported as stalled and
+// its records are no longer fetched: a single refusal is common under load, and a pause discards
+// the records that the client library has already fetched.
 func (p *partition) pause(err error, d *delays) bool {
-	if p.isStopping() { // err may be that of a canceled batch
+	if p.isStopping() { // err may come from a canceled batch
 		return false
 	}
 	delay := d.after(err)
@@ -105,7 +105,7 @@ func (s *partitionErrors) end(partition int32) {
 	}
 }
 
-// endOld ends the error of a partition if it has not occurred since a time.
+// endOld ends the error of a partition if it has not occurred since the given time.
 func (s *partitionErrors) endOld(partition int32, since time.Time) {
 	s.mu.Lock()
 	e, ok := s.all[partition]
@@ -115,8 +115,8 @@ func (s *partitionErrors) endOld(partition int32, since time.Time) {
 	}
 }
 
-// reason returns nil if no partition has an error. Of several errors, which are mostly the same, it
-// contains that of the first partition.
+// reason returns the error of the first partition that has one, or nil. Errors of several
+// partitions are usually the same.
 func (s *partitionErrors) reason() error {
 	if len(s.all) == 0 {
 		return nil

@@ -7,19 +7,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Intervals of the checks of the topic. The one after errors is short, because the reported state
-// of the receiver depends on it.
+// Intervals between checks of the topic. The interval after errors is short, because the reported
+// state of the receiver depends on it.
 const (
 	watchInterval = 10 * time.Second
 	watchRetry    = time.Second
 )
 
-// fetchErrorAge is the age at which an error of fetches has ended, because it would have occurred
-// again.
+// fetchErrorAge is the age at which a fetch error is considered over, because it would have
+// recurred.
 const fetchErrorAge = 5 * time.Second
 
-// watch asks the brokers for the offsets of all partitions, so that the lag is known of partitions
-// that are not fetched at the moment, and reports if the brokers or the topic cannot be reached.
+// watch requests the offsets of all partitions from the brokers, so that the lag of partitions that
+// are currently not fetched is known, and reports if the brokers or the topic cannot be reached.
 func (r *receiver) watch(ctx context.Context) {
 	for {
 		err := r.checkTopic(ctx)
@@ -35,7 +35,7 @@ func (r *receiver) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.joined: // the lag of new partitions is not known
+		case <-r.joined: // the lag of new partitions is unknown
 		case <-time.After(wait):
 		}
 	}
@@ -68,8 +68,8 @@ func (r *receiver) checkTopic(ctx context.Context) error {
 	return nil
 }
 
-// see records the offsets of the start and end of the partition. It reports whether there is
-// nothing to fetch, so that a success of the next fetch would not be seen.
+// see records the start and end offsets of the partition. It reports whether there is nothing to
+// fetch, in which case the next fetch would not show a recovery.
 func (p *partition) see(start, end int64, now time.Time) bool {
 	p.highWatermark.Store(end)
 	p.progress.expire(start)
@@ -85,8 +85,8 @@ func (p *partition) see(start, end int64, now time.Time) bool {
 	return position >= end
 }
 
-// lag returns the number of records that are not accepted, and the age of the oldest. ok is false
-// before it is known.
+// lag returns the number of records that are not accepted yet, and the age of the oldest. ok is
+// false if the lag is unknown.
 func (p *partition) lag(now time.Time) (records int64, age time.Duration, ok bool) {
 	end, position := p.highWatermark.Load(), p.progress.position()
 	p.mu.Lock()

@@ -35,8 +35,8 @@ type partition struct {
 
 	mu     sync.Mutex
 	queue  []fetched
-	oldest time.Time // of the oldest record that is polled and not accepted; zero if there is none
-	behind time.Time // when records were first seen that are not polled yet; zero if there are none
+	oldest time.Time // time of the oldest polled record that is not accepted; zero if there is none
+	behind time.Time // since when there are records that are not polled yet; zero if there are none
 
 	busy     atomic.Bool  // whether the worker processes records, or has ended before they were accepted
 	held     atomic.Int64 // bytes of records that are polled and not finished
@@ -84,7 +84,7 @@ func startPartition(r *receiver, number int32) *partition {
 	return p
 }
 
-// stop lets the worker end after the batch that is in the pipeline.
+// stop makes the worker end after the batch that is in the pipeline.
 func (p *partition) stop() { p.stopOnce.Do(func() { close(p.stopping) }) }
 
 func (p *partition) isStopping() bool {
@@ -96,7 +96,7 @@ func (p *partition) isStopping() bool {
 	}
 }
 
-// discard forgets the records that were not processed. The worker has ended.
+// discard drops the unprocessed records. The worker must have ended.
 func (p *partition) discard() {
 	p.cancel()
 	p.mu.Lock()
@@ -160,8 +160,8 @@ func (p *partition) work() {
 	}
 }
 
-// next waits for records and returns those at the head of the queue that may be joined. It returns
-// false if the worker must end.
+// next waits for records and returns the records at the head of the queue that may be joined. It
+// returns false if the worker must end.
 func (p *partition) next() (run, bool) {
 	for {
 		if p.isStopping() {
@@ -178,8 +178,8 @@ func (p *partition) next() (run, bool) {
 	}
 }
 
-// takeRun removes records from the queue: the first one, and those that follow it, have the same
-// tenant and metadata and fit into one batch.
+// takeRun removes records from the queue: the first one, and the following ones with the same
+// tenant and metadata that fit into one batch.
 func (p *partition) takeRun() (run, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -230,7 +230,8 @@ func (p *partition) takeFrom(f *fetched, g *run) bool {
 	return true
 }
 
-// tenant returns the tenant of a record. The error says why it has none although it must.
+// tenant returns the tenant of a record. The error says why a required tenant is missing or
+// invalid.
 func (p *partition) tenant(record *kgo.Record) (string, error) {
 	c, on := p.r.config.Tenancy.Get()
 	if !on || !c.Enabled {
@@ -267,7 +268,7 @@ func (r *receiver) metadata(record *kgo.Record) otlpdata.Metadata {
 	return otlpdata.NewMetadata(headers)
 }
 
-// finished sets the time of the oldest record that is left.
+// finished updates the time of the oldest remaining record.
 func (p *partition) finished() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -277,11 +278,11 @@ func (p *partition) finished() {
 	}
 }
 
-// process passes records to the pipeline until all are accepted: by the pipeline, or as dead
+// process passes records to the pipeline until all are accepted, by the pipeline or as dead
 // letters. It returns false if the worker must end before that.
 //
 // If the records cannot be decoded, or if the pipeline refuses their spans permanently, their
-// halves are processed, and so on down to single records: a record that is refused does not affect
+// halves are processed, and so on down to single records, so that a refused record does not affect
 // the others.
 func (p *partition) process(g run) bool {
 	if g.skip != nil {
@@ -305,7 +306,7 @@ func (p *partition) process(g run) bool {
 	return p.process(run{records: g.records[:half], meta: g.meta}) && p.process(run{records: g.records[half:], meta: g.meta})
 }
 
-// accept moves the offset to commit behind a record that was accepted.
+// accept moves the offset to commit past an accepted record.
 func (p *partition) accept(record *kgo.Record) {
 	p.progress.accept(record)
 	p.r.mu.Lock()
@@ -316,10 +317,10 @@ func (p *partition) accept(record *kgo.Record) {
 // errStopping is returned for records that were not accepted before the worker had to end.
 var errStopping = errors.New("partition is given up")
 
-// deliver decodes records and passes their spans to the pipeline, again and again until it accepts
-// them or refuses them for what they are. Other permanent errors are those of a next hop, such as
-// wrong credentials, and concern all records. It returns nil, errStopping, or the refusal with the
-// reason for a dead letter.
+// deliver decodes records and passes their spans to the pipeline, and retries until the pipeline
+// accepts them or refuses them because of their content. It also retries other permanent errors,
+// such as wrong credentials for a next hop, because they concern all records. It returns nil,
+// errStopping, or the refusal with the reason for a dead letter.
 func (p *partition) deliver(g run) (reason string, err error) {
 	for delays := p.r.newDelays(); ; {
 		reason, err = p.attempt(g)
@@ -369,8 +370,8 @@ func (p *partition) attempt(g run) (reason string, err error) {
 	err = p.r.next.Consume(p.ctx, b)
 	var partial *pipeline.Partial
 	if errors.As(err, &partial) {
-		// The accepted spans must not be sent again. The component that rejected the others has
-		// counted them.
+		// The accepted spans must not be resent. The component that rejected the others has counted
+		// them.
 		p.r.set.Logger.Debug("some spans were rejected", zap.Int32("partition", p.number), zap.Error(err))
 		return "", nil
 	}
@@ -380,7 +381,7 @@ func (p *partition) attempt(g run) (reason string, err error) {
 // errTooManySpans says that joined records must be processed in parts.
 var errTooManySpans = pipeline.Permanent(errors.New("joined records have too many spans"))
 
-// bury writes a record as a dead letter, again and again until it succeeds, and accepts it. It
+// bury writes a record as a dead letter, retries until it succeeds, and accepts the record. It
 // returns false if the worker must end before that.
 func (p *partition) bury(l letter) bool {
 	for delays := p.r.newDelays(); ; {

@@ -13,7 +13,7 @@ import (
 
 const tracesPath = "/api/traces"
 
-// Reasons of refused HTTP requests, in addition to those of package server.
+// Reasons of refused HTTP requests, in addition to the reasons in package server.
 const (
 	reasonPath      = "path"
 	reasonMethod    = "method"

@@ -1,6 +1,6 @@
-// Package native receives spans in the native model: protobuf over gRPC (PostSpans) and Thrift in
-// the binary protocol over HTTP. It translates both to OTLP bytes in one pass. On the same ports it
-// serves sampling strategies to clients.
+// Package native receives spans over Jaeger's protocols: protobuf over gRPC (PostSpans) and Thrift
+// in the binary protocol over HTTP. It translates both to OTLP bytes in one pass. On the same ports
+// it serves sampling strategies to clients.
 package native
 
 import (
@@ -110,7 +110,7 @@ func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (se
 }
 
 // decode translates a body. m holds the typical memory for its size; if the output is larger,
-// decode increases m and translates again.
+// decode increases m and retries.
 func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *server.TranslationMemory) (*otlpdata.Batch, error) {
 	otlp, err := w.translate(body, native.TypicalGrowth*len(body)+native.BaseMemory)
 	if errors.Is(err, native.ErrOutputTooLarge) {
@@ -132,7 +132,7 @@ func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *ser
 }
 
 // consume passes on the spans. A partial success is a success for the client: the protocols cannot
-// express it, and an error would make the client send the accepted spans again. The component that
+// express it, and an error would make the client resend the accepted spans. The component that
 // rejected spans has counted them.
 func (r *receiver) consume(ctx context.Context, b server.Translated) error {
 	defer b.Release()

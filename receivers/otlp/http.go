@@ -12,14 +12,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// Reasons of refused HTTP requests, in addition to those of package server.
+// Reasons of refused HTTP requests, in addition to the reasons in package server.
 const (
 	reasonPath      = "path"
 	reasonMethod    = "method"
 	reasonMediaType = "media_type"
 )
 
-// httpServer receives spans by POST on the traces path, and rejects other signals on theirs.
+// httpServer receives spans by POST on the traces path, and rejects other signals on their paths.
 type httpServer struct {
 	listener *server.HTTP
 	receiver *receiver
@@ -67,8 +67,8 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// encodingOfPost returns the encoding of a POST request. It answers other requests itself and
-// returns nil.
+// encodingOfPost returns the encoding of a POST request. For other requests, it sends a response
+// and returns nil.
 func (s *httpServer) encodingOfPost(w http.ResponseWriter, r *http.Request) *encoding {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

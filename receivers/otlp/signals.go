@@ -21,17 +21,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// otherSignal is a signal of OTLP that this program does not store. SDKs and agents send all
-// signals to one endpoint by default. Its requests are answered with a partial success that rejects
-// all items and says why, because many clients do not show the body of an error.
+// otherSignal is an OTLP signal that this program does not store. SDKs and agents send all signals
+// to one endpoint by default. The response to its requests is a partial success that rejects all
+// items and says why, because many clients do not show the body of an error.
 type otherSignal struct {
 	name     string // value of the label signal
 	path     string
 	service  string
 	file     string // .proto file of the service
 	items    string
-	variable string // of SDKs, which turns the signal off
-	endpoint string // of SDKs, where the signal is sent
+	variable string // environment variable of SDKs that turns the signal off
+	endpoint string // environment variable of SDKs with the endpoint of the signal
 
 	count     func(request []byte) (int, error)
 	jsonItems string // name of the JSON lists of items
@@ -140,8 +140,8 @@ func partialSuccess(items int, message string) ptraceotlp.ExportResponse {
 }
 
 // countJSON returns the number of items in a request in JSON whose attribute values are nested no
-// deeper than depth. One token is in memory, which can be as large as the body, and a few bytes for
-// each open bracket, the number of which is limited.
+// deeper than depth. It holds one token in memory, which can be as large as the body, and a few
+// bytes for each open bracket; the number of open brackets is limited.
 func (s *otherSignal) countJSON(body []byte, depth int) (items int, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()

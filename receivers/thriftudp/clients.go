@@ -76,8 +76,8 @@ func newClients(set pipeline.Settings, limit int) (*clients, error) {
 	return c, nil
 }
 
-// record adds the statistics received with a batch. Those of the first batch of a client are only
-// the baseline, because the client may have started long before.
+// record adds the statistics received with a batch. The first statistics of a client are only the
+// baseline, because the client may have started long before.
 func (c *clients) record(s native.ClientStats) {
 	if s.ID == "" || !s.HasSeqNo || len(s.ID) > maxClientID {
 		return

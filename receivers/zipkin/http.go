@@ -17,7 +17,7 @@ const (
 	healthPath = "/health"
 )
 
-// Reasons of refused requests, in addition to those of package server.
+// Reasons of refused requests, in addition to the reasons in package server.
 const (
 	reasonPath   = "path"
 	reasonMethod = "method"

@@ -74,7 +74,7 @@ func (r *receiver) translate(ctx context.Context, f *format, body []byte, debug 
 }
 
 // noLimits is for translated spans: the translation has applied the limits, and clients are not
-// responsible for what it adds (resources, attributes of endpoints).
+// responsible for its additions (resources, attributes of endpoints).
 var noLimits = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Items: math.MaxInt}
 
 func decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*otlpdata.Batch, error) {
@@ -92,7 +92,7 @@ func decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*o
 }
 
 // consume passes on the spans. A partial success is a success for the client: the protocol cannot
-// express it, and an error would make the client send the accepted spans again. The component that
+// express it, and an error would make the client resend the accepted spans. The component that
 // rejected spans has counted them.
 func (r *receiver) consume(ctx context.Context, b server.Translated) error {
 	defer b.Release()

@@ -3,7 +3,7 @@
 //
 //	cd processors/probabilistic_sampler/testdata/collector && go run . > ../collector.json
 //
-// It is a module of its own, because the processor is not needed otherwise.
+// It is a separate module, because the processor is not needed elsewhere.
 package main
 
 import (
