@@ -37,8 +37,8 @@ func (c *Catalog) Services(ctx context.Context, tenant string, q tracestore.Name
 	return l.names, l.more(), s.Damaged()
 }
 
-// Operations implements tracestore.Catalog. If a source stores the names of a service in rows, because
-// its catalog would be too large, it lists the names of the newest spans.
+// Operations implements tracestore.Catalog. If a service has too many names for the catalog of a
+// source, which then stores them in rows, it lists the names of the newest spans.
 func (c *Catalog) Operations(
 	ctx context.Context, tenant, service, kind string, q tracestore.NameQuery,
 ) (ops []tracestore.Operation, more bool, err error) {
