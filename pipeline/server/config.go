@@ -38,7 +38,7 @@ type HTTPConfig struct {
 	MaxConnections     int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether headers of requests stay available, for example to batch (metadata_keys) and routing (request)."`
 	SecurityConfig
-	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names that requests may use, besides localhost, names below .internal, IP addresses and the host of endpoint: traces.example.com, *.example.com for all subdomains, or * for all. Other names are refused on loopback addresses, against DNS rebinding, and on other addresses if this list is not empty."`
+	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names of requests, besides localhost, names below .internal, IP addresses and the host of endpoint: traces.example.com, *.example.com for subdomains, or * for all. Listeners on other than loopback addresses check names only if this list is not empty."`
 	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Without the block, pages of other origins can neither read responses nor change state."`
 	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers added to every response."`
 }

@@ -76,9 +76,7 @@ func flagRows(flags []Flag) (rows []flagRow, similar []Flag, without []flagRow) 
 			without = joined(without, r)
 			continue
 		}
-		for _, o := range f.owners {
-			r.effect = strings.TrimPrefix(r.effect+", "+o.shortEffect(), ", ")
-		}
+		r.effect = f.effect()
 		if f.plain() {
 			r.doc = ""
 		}
@@ -91,6 +89,27 @@ func flagRows(flags []Flag) (rows []flagRow, similar []Flag, without []flagRow) 
 		rows = joined(rows, r)
 	}
 	return withEarlierNames(rows), similar, without
+}
+
+// effect describes the effect of a flag in all components that have it.
+func (f Flag) effect() string {
+	const maxListed = 4
+	var effects []string
+	for _, o := range f.owners {
+		effects = append(effects, o.shortEffect())
+	}
+	if len(effects) <= maxListed {
+		return strings.Join(effects, ", ")
+	}
+	var keys, components []string // keys without the blocks around them
+	for _, o := range f.owners {
+		key := strings.Split(o.flag.Key, "::")
+		keys = append(keys, "`"+strings.Join(key[max(0, len(key)-2):], ".")+"`")
+		components = append(components, "`"+strings.Split(o.path(), ".")[1]+"`")
+	}
+	slices.Sort(keys)
+	slices.Sort(components)
+	return strings.Join(slices.Compact(keys), ", ") + " of " + strings.Join(slices.Compact(components), ", ")
 }
 
 // withEarlierNames moves old names of flags to the rows of the new names.
