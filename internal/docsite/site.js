@@ -98,6 +98,7 @@
       const section = index.sections[n];
       const heading = split(section.h), title = split(index.pages[section.p][1]);
       let score = section.i === '' ? 2 : 0;
+      if (index.pages[section.p][0].endsWith('.yaml.html')) score -= 10; // examples come after pages about them
       words.forEach((word, i) => {
         score += found[i].get(n);
         if (heading.includes(word)) score += 12;
