@@ -2,6 +2,7 @@ package storequery
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
@@ -65,6 +66,8 @@ type FacetCounter struct {
 	account         *tracestore.Memory // see ChargeTo
 	short           bool               // see OutOfMemory
 	text            []byte             // scratch
+	slab            []valueCount       // for further values
+	texts           *strings.Builder   // the last texts
 	round           uint64             // number of calls of begin
 	// current is the number of spans of this round.
 	current struct{ spans, selected uint64 }
@@ -81,6 +84,7 @@ type FieldCounter struct {
 	last            uint64 // the last round that counted it
 	values          map[string]*valueCount
 	other           uint64
+	distinct        int // at least as many values, see Append
 }
 
 // valueCount counts one value. last is as in FieldCounter.
@@ -91,7 +95,7 @@ type valueCount struct {
 
 // NewFacetCounter returns a FacetCounter for a query that is valid according to Aggregation.Check.
 func NewFacetCounter(q tracestore.FacetQuery) *FacetCounter {
-	c := &FacetCounter{query: q, limit: MaxFacetMemory, index: make(map[tracestore.Field]*FieldCounter)}
+	c := &FacetCounter{query: q, limit: MaxFacetMemory, texts: new(strings.Builder), index: make(map[tracestore.Field]*FieldCounter)}
 	c.yield = func(v otlpdata.Value) bool {
 		c.value(c.field, v)
 		return true
@@ -196,8 +200,78 @@ func (c *FacetCounter) Merge(o *FacetCounter) {
 		}
 		f.AddSpans(of.spans, of.selected)
 		f.other += of.other
+		f.distinct = max(f.distinct, of.distinct)
 		for _, v := range of.sorted() {
 			f.AddValue(v.text, v.count, v.selected)
+		}
+	}
+}
+
+// Append appends what was counted to dst, in a form that Add reads. Of a field with other values it
+// appends the given number of values that an answer lists first, unless the query requests all, and
+// the rest as other values.
+func (c *FacetCounter) Append(dst []byte, values int) []byte {
+	dst = appendNumbers(dst, c.spans, c.selected)
+	for _, f := range c.fields {
+		if f.spans+f.other+uint64(len(f.values)) == 0 {
+			continue
+		}
+		most := values
+		if f.other == 0 {
+			most = len(f.values)
+		}
+		a := f.answer(most)
+		for _, v := range f.values {
+			a.Other += v.count
+		}
+		for i := range a.Values {
+			a.Other -= a.Values[i].Count
+		}
+		dst = appendText(appendNumbers(dst, uint64(f.field.Place)), f.field.Key)
+		dst = appendNumbers(dst, f.spans, f.selected, a.Other, uint64(a.Distinct), uint64(len(a.Values)))
+		for i := range a.Values {
+			v := &a.Values[i]
+			dst = appendNumbers(appendText(dst, v.Text), v.Count, v.Selected)
+		}
+	}
+	return dst
+}
+
+func appendNumbers(dst []byte, list ...uint64) []byte {
+	for _, n := range list {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	return dst
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// Add counts what Append has appended.
+func (c *FacetCounter) Add(b []byte) {
+	number := func() uint64 {
+		n, size := binary.Uvarint(b)
+		b = b[size:]
+		return n
+	}
+	text := func() string {
+		n := number()
+		s := string(b[:n])
+		b = b[n:]
+		return s
+	}
+	c.AddTotal(number(), number())
+	for len(b) > 0 {
+		f := c.Field(tracestore.Field{Place: tracestore.Place(number()), Key: text()})
+		if f == nil { // a limit is reached
+			f = &FieldCounter{counter: new(FacetCounter)}
+		}
+		f.AddSpans(number(), number())
+		f.AddOther(number())
+		f.distinct = max(f.distinct, int(number()))
+		for range number() {
+			f.AddValue(text(), number(), number())
 		}
 	}
 }
@@ -305,12 +379,26 @@ func (f *FieldCounter) AddSelected(text string, selected uint64) {
 // AddOther counts spans with further values, which are not counted individually.
 func (f *FieldCounter) AddOther(spans uint64) { f.other += spans }
 
+// Values are allocated together, for textLength bytes of text each.
+const valuesAtOnce, textLength = 64, 16
+
 // newValue adds a value. It returns nil if a limit is reached.
 func (f *FieldCounter) newValue(text string) *valueCount {
 	if len(f.values) >= MaxFacetDistinct || !f.counter.reserve(valueOverhead+len(text)) {
 		return nil
 	}
-	n := &valueCount{text: strings.Clone(text)}
+	c := f.counter
+	if len(c.slab) == 0 {
+		c.slab = make([]valueCount, valuesAtOnce)
+	}
+	if c.texts.Cap()-c.texts.Len() < len(text) {
+		c.texts = new(strings.Builder)
+		c.texts.Grow(max(valuesAtOnce*textLength, len(text)))
+	}
+	n := &c.slab[0]
+	c.slab = c.slab[1:]
+	c.texts.WriteString(text)
+	n.text = c.texts.String()[c.texts.Len()-len(text):]
 	f.values[n.text] = n
 	return n
 }
@@ -321,7 +409,7 @@ func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
 	fields, omitted := c.answered()
 	out.Omitted = omitted
 	for _, f := range fields {
-		out.Facets = append(out.Facets, f.answer())
+		out.Facets = append(out.Facets, f.answer(c.query.Values))
 	}
 	if len(c.query.Fields) == 0 && !c.query.All {
 		slices.SortFunc(out.Facets, func(a, b tracestore.Facet) int {
@@ -354,10 +442,11 @@ func compareFields(a, b tracestore.Field) int {
 	return cmp.Or(cmp.Compare(a.Place, b.Place), strings.Compare(a.Key, b.Key))
 }
 
-func (f *FieldCounter) answer() tracestore.Facet {
+// answer returns the values of the field, at most most of them unless the query requests all.
+func (f *FieldCounter) answer(most int) tracestore.Facet {
 	c := f.counter
 	out := tracestore.Facet{Field: f.field, Spans: f.spans, Selected: f.selected,
-		Distinct: len(f.values), Other: f.other}
+		Distinct: max(len(f.values), f.distinct), Other: f.other}
 	if c.query.All {
 		for text, n := range f.values {
 			out.Values = append(out.Values, tracestore.FacetValue{Text: text, Count: n.count, Selected: n.selected})
@@ -369,9 +458,9 @@ func (f *FieldCounter) answer() tracestore.Facet {
 		score := FacetScore(n.count, n.selected, c.spans, c.selected)
 		v := tracestore.FacetValue{Text: text, Count: n.count, Selected: n.selected, Score: score}
 		out.Score = max(out.Score, math.Abs(v.Score))
-		best.add(v, c.query.Values)
+		best.add(v, most)
 	}
-	out.Values = best.cut(c.query.Values)
+	out.Values = best.cut(most)
 	return out
 }
 

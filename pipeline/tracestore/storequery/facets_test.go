@@ -137,3 +137,44 @@ func TestAddAttributes(t *testing.T) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
 }
+
+// TestAppendedFacets checks that Add counts what Append has appended, without the rare values of a
+// field with too many.
+func TestAppendedFacets(t *testing.T) {
+	q := tracestore.FacetQuery{Values: 20}
+	one, sum, want := NewFacetCounter(q), NewFacetCounter(q), NewFacetCounter(q)
+	one.AddTotal(MaxFacetDistinct+7, 5)
+	few, many := one.Field(resourceKey("few")), one.Field(spanKey("many"))
+	few.AddSpans(9, 5)
+	few.AddValue("", 4, 0)
+	few.AddValue("b", 5, 5)
+	for i := range MaxFacetDistinct + 7 {
+		many.AddSpans(1, 0)
+		many.AddValue(fmt.Sprint(i%(MaxFacetDistinct+2)), 1, 0)
+	}
+	const kept = 6
+	b := one.Append([]byte{}, kept)
+	for range 2 {
+		sum.Add(b)
+		want.Merge(one)
+	}
+	got, all := sum.Answer(1), want.Answer(1)
+	for i := range all.Facets {
+		if f := &all.Facets[i]; f.Field == spanKey("many") {
+			f.Values = f.Values[:kept]
+			f.Other = f.Spans
+			for _, v := range f.Values {
+				f.Other -= v.Count
+			}
+		}
+	}
+	if !reflect.DeepEqual(got, all) {
+		t.Errorf("\n got %+v\nwant %+v", got, all)
+	}
+	full := NewFacetCounter(q)
+	full.limit = 0
+	full.Add(b)
+	if a := full.Answer(1); a.Spans != MaxFacetDistinct+7 || len(a.Facets) > 0 {
+		t.Errorf("without memory: %+v", a)
+	}
+}

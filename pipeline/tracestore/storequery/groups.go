@@ -213,6 +213,9 @@ func (c *GroupCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
 // DivideMemory divides MaxGroupMemory among a number of counters of the same query.
 func (c *GroupCounter) DivideMemory(counters int) { c.limit = MaxGroupMemory / counters }
 
+// Memory returns the approximate size in bytes of the groups.
+func (c *GroupCounter) Memory() int { return c.memory }
+
 // Release releases the memory of a counter that is no longer used.
 func (c *GroupCounter) Release() {
 	_ = c.account.Grow(-int64(c.memory)) // cannot fail
