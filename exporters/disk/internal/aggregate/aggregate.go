@@ -14,7 +14,10 @@ import (
 // Aggregator counts spans. It is safe for concurrent use.
 type Aggregator struct {
 	store    *scan.Store
+	counts   countCache
 	partRows int // minPartRows, or less in tests
+	// rangeBlocks is the constant, or less in tests.
+	rangeBlocks int
 }
 
 var (
@@ -23,7 +26,9 @@ var (
 )
 
 // New returns an Aggregator for a store.
-func New(s *scan.Store) *Aggregator { return &Aggregator{s, minPartRows} }
+func New(s *scan.Store) *Aggregator {
+	return &Aggregator{store: s, counts: newCountCache(int64(s.Options.Memory)), partRows: minPartRows, rangeBlocks: rangeBlocks}
+}
 
 // Aggregate implements tracestore.Aggregator.
 //
@@ -34,6 +39,7 @@ func New(s *scan.Store) *Aggregator { return &Aggregator{s, minPartRows} }
 //     words, for example), which become texts at the end of each source.
 //   - Groups by service, name and kind also come from statistics if nothing else is requested.
 //     Otherwise they come from rows, in the same way as facets.
+//   - What facets and groups count in segments is kept; see countCache.
 //   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits
@@ -44,7 +50,7 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	}
 	q.Where, want = tracestore.WithContext(ctx, q.Where), want.WithContext(ctx)
 	a := newAggregation(q, want)
-	a.partRows = c.partRows
+	a.partRows, a.rangeBlocks = c.partRows, c.rangeBlocks
 	from, to, ok := q.Window()
 	if !ok {
 		a.targets.examined(1)
@@ -54,6 +60,7 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	a.session = c.store.BeginQuery(ctx)
 	a.chargeMemory()
 	defer a.session.Release()
+	a.counts = c.counts.begin(a)
 	err := a.run(ctx)
 	if err == nil {
 		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext
@@ -93,9 +100,11 @@ type aggregation struct {
 	spent        int           // the part of the budget that it used
 	matchWindows []scan.Window // by source, after heatFromSeries: windows that may have matching spans
 	scanned      int
-	rowsRead     int // number of rows in blocks that were read
-	partRows     int // see scanParts
-	pickedBlocks int // number of blocks with exemplars
+	rowsRead     int       // number of rows in blocks that were read
+	partRows     int       // see scanParts
+	counts       *countUse // nil: not used
+	rangeBlocks  int       // see countRange
+	pickedBlocks int       // number of blocks with exemplars
 	reasons      tracestore.Reasons
 }
 
@@ -224,6 +233,9 @@ func (a *aggregation) run(ctx context.Context) error {
 	f, err := a.sampleBlocks(ctx, a.wholeWindow())
 	if err != nil {
 		return err
+	}
+	if f.share < 1 {
+		a.counts = nil
 	}
 	a.rowsRead = 0
 	err = a.scanParts(ctx, f, t)

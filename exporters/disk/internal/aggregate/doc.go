@@ -8,6 +8,8 @@
 //	rowscan.go, duplicates.go counting of rows that match
 //	facets.go, facetvalues.go counting of the values of fields
 //	groups.go, groupshape.go  counting by values of one or two fields
+//	blockrange.go             counts of ranges of blocks, which are kept
+//	countcache.go             the cache that keeps them
 //	exemplars.go              choice of exemplars
 //	metrics.go                Metrics: counts from statistics
 //	metricscan.go             counts from rows

@@ -16,8 +16,9 @@ const minPartRows = 1 << 16
 
 // scanParts is like scan, but counts parts of at least partRows rows concurrently.
 func (a *aggregation) scanParts(ctx context.Context, f *blockSample, to targets) error {
-	parts := f.split(min(a.session.Options.Decoders, countRows(f.blocks)/a.partRows), func(src int) bool {
-		return scan.IsDeduplicated(a.session.Sources[src]) // others must be searched for duplicates as a whole
+	parts := f.split(min(a.session.Options.Decoders, countRows(f.blocks)/a.partRows), func(src, block int) bool {
+		// Other sources must be searched for duplicates as a whole.
+		return scan.IsDeduplicated(a.session.Sources[src]) && (a.counts == nil || block%a.rangeBlocks == 0)
 	})
 	if len(parts) <= 1 {
 		return a.scan(ctx, f, to)
@@ -77,14 +78,14 @@ func (a *aggregation) divideMemory(parts int) {
 }
 
 // split divides the blocks into at most n parts with about the same number of rows. Blocks of one
-// source stay together unless it is divisible.
-func (f *blockSample) split(n int, divisible func(src int) bool) (parts []*blockSample) {
+// source stay together unless it is divisible before a block.
+func (f *blockSample) split(n int, divisible func(src, block int) bool) (parts []*blockSample) {
 	rows, first, all := 0, 0, countRows(f.blocks)
 	for i := range f.blocks {
 		rows += f.blocks[i].info.Rows
 		last := i+1 == len(f.blocks)
 		enough := n > 1 && rows >= all/n*(len(parts)+1) && len(parts)+1 < n
-		if !last && (!enough || f.blocks[i+1].src == f.blocks[i].src && !divisible(f.blocks[i].src)) {
+		if !last && (!enough || f.blocks[i+1].src == f.blocks[i].src && !divisible(f.blocks[i].src, f.blocks[i+1].block)) {
 			continue
 		}
 		part := *f
@@ -97,7 +98,7 @@ func (f *blockSample) split(n int, divisible func(src int) bool) (parts []*block
 // fork returns an aggregation with counters of its own for some targets.
 func (a *aggregation) fork(ctx context.Context, to targets) *aggregation {
 	f := newAggregation(a.query, a.want)
-	f.window, f.session = a.window, a.session.Fork(ctx)
+	f.window, f.session, f.counts, f.rangeBlocks = a.window, a.session.Fork(ctx), a.counts, a.rangeBlocks
 	if to.heat == nil {
 		f.targets.heat = nil
 	}

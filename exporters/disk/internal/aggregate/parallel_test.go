@@ -65,7 +65,7 @@ func TestErrorStopsParts(t *testing.T) {
 		},
 	} {
 		s.SegmentOf(t, scantest.SharedIDs(uint64(i), 200))
-		s.Segments[i] = brokenBlocks{s.Segments[i].(*segment.Segment), open}
+		s.Segments[i] = &brokenBlocks{s.Segments[i].(*segment.Segment), open}
 	}
 	a := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 3}}
 	if got, err := s.Aggregate(t.Context(), tracestore.Query{}, a); !errors.Is(err, broken) {

@@ -44,11 +44,20 @@ func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end 
 			return err
 		}
 	}
-	for at := from; at < end; at++ {
-		if err := s.spreadBlock(ctx, at); err != nil {
+	for at := from; at < end; {
+		next, err := s.rangeEnd(at, end)
+		switch {
+		case err != nil:
+		case next > at:
+			err = s.countRange(ctx, at, next)
+		default:
+			err = s.spreadBlock(ctx, at)
+			next = at + 1
+		}
+		if err != nil {
 			return err
 		}
-		a.rowsRead += f.blocks[at].info.Rows
+		at = next
 	}
 	return nil
 }
@@ -63,9 +72,11 @@ func (s *rowScan) spreadBlock(ctx context.Context, at int) error {
 	if err := s.block(ctx, at); err != nil {
 		return err
 	}
+	n := s.sample.blocks[at].info.Rows
 	for i, t := range totals {
-		t.spread.add(int(t.spans-before[i]), s.sample.examined(s.sample.blocks[at].info.Rows))
+		t.spread.add(int(t.spans-before[i]), s.sample.examined(n))
 	}
+	s.agg.rowsRead += n
 	return nil
 }
 

@@ -25,8 +25,8 @@ type Options struct {
 	// MaxValues is the maximum length of a list of names, keys or values. Default: 100,000.
 	MaxValues int
 	// Memory is the maximum size of each cache that outlives a query: the names of services and
-	// operations, and the calls between segments. The cache of attribute keys and values has half
-	// of that size. Default: 8 MiB.
+	// operations, the calls between segments, and the counts of values. The cache of attribute keys
+	// and values has half of that size. Default: 8 MiB.
 	Memory int64
 	// OnDamage is called once per query for each part of a file that could not be read. Calls may
 	// be concurrent.
@@ -182,7 +182,11 @@ func (s *Session) Damaged() error {
 }
 
 // DamagedParts returns the number of parts that could not be read.
-func (s *Session) DamagedParts() int { return len(s.damage.seen) }
+func (s *Session) DamagedParts() int {
+	s.damage.mu.Lock()
+	defer s.damage.mu.Unlock()
+	return len(s.damage.seen)
+}
 
 // Tables returns the vocabulary of a source, or nil if it is damaged. It is not cached here,
 // because sources have their own cache with a limit.

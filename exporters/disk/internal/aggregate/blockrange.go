@@ -1,0 +1,164 @@
+package aggregate
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// rangeBlocks is the number of blocks of a segment whose counts are kept together. The last range
+// of a segment may have fewer.
+const rangeBlocks = 128
+
+// keptValues is the number of values that are kept of a field that has too many to count all; see
+// storequery.FacetCounter.Append.
+const keptValues = 100
+
+// rangeEnd returns the end of the range of blocks that begins at a block of the sample. It returns
+// at if no range begins there, or if the sample or the window lacks a part of it.
+func (s *rowScan) rangeEnd(at, end int) (int, error) {
+	a, first := s.agg, s.sample.blocks[at].block
+	if _, ok := a.session.Sources[s.src].(source.Statistics); !ok || a.counts == nil || first%a.rangeBlocks != 0 {
+		return at, nil
+	}
+	all, err := a.session.Blocks(s.src)
+	if err != nil {
+		return at, err
+	}
+	n := min(a.rangeBlocks, len(all)-first)
+	if n > end-at || s.sample.blocks[at+n-1].block != first+n-1 {
+		return at, nil
+	}
+	for i := range n {
+		if !s.window.Covers(s.sample.blocks[at+i].info) {
+			return at, nil
+		}
+	}
+	return at + n, nil
+}
+
+// countRange adds the counts of a range, which it counts unless they are kept.
+func (s *rowScan) countRange(ctx context.Context, from, end int) error {
+	a := s.agg
+	counts := a.counts.find(a.session.Sources[s.src], s.sample.blocks[from].block)
+	if counts != nil {
+		a.rowsRead += countRows(s.sample.blocks[from:end])
+		s.add(counts)
+		return nil
+	}
+	one := a.fork(ctx, s.to)
+	defer one.session.Memory.Release()
+	one.plans = a.plans
+	scan, err := one.rowScan(s.sample, s.src, one.targets)
+	if err != nil {
+		return err
+	}
+	damaged := a.session.DamagedParts()
+	for at := from; at < end && err == nil; at++ {
+		err = scan.spreadBlock(ctx, at)
+	}
+	a.scanned += one.scanned
+	a.rowsRead += one.rowsRead
+	counts, complete := scan.counted()
+	s.add(counts)
+	if err == nil && ctx.Err() == nil && complete && a.session.DamagedParts() == damaged {
+		a.counts.keep(a.session.Sources[s.src], s.sample.blocks[from].block, counts)
+	}
+	return err
+}
+
+// counted returns what a scan has counted. complete is false if memory was lacking.
+func (s *rowScan) counted() (c *rangeCounts, complete bool) {
+	c, complete = new(rangeCounts), true
+	if f := s.to.facets; f != nil {
+		f.finishNumbers()
+		c.facets.total, c.facets.codes = f.total, s.counts.append(nil)
+		c.facets.values = f.counter.Append(nil, max(keptValues, s.agg.want.Facets.Values))
+		complete = !f.counter.OutOfMemory()
+	}
+	if g := s.to.groups; g != nil {
+		s.groups.finish()
+		g.counter.ChargeTo(nil)
+		c.groups.total, c.groups.counter = g.total, g.counter
+		complete = complete && !g.counter.OutOfMemory()
+	}
+	return c, complete
+}
+
+// add adds the counts of a range.
+func (s *rowScan) add(c *rangeCounts) {
+	if f := s.to.facets; f != nil {
+		f.total.merge(&c.facets.total)
+		s.counts.add(c.facets.codes)
+		f.counter.Add(c.facets.values)
+	}
+	if g := s.to.groups; g != nil {
+		g.total.merge(&c.groups.total)
+		g.counter.Merge(c.groups.counter)
+	}
+}
+
+// append appends the counts by code to dst, for add.
+func (f *facetSource) append(dst []byte) []byte {
+	shapes := make([]counts, len(f.shapes))
+	for _, id := range f.used {
+		shapes[id] = f.shapes[id].spans
+	}
+	dst = appendCounts(appendCounts(dst, shapes), f.resources)
+	for id := range f.columns {
+		if words := f.columns[id].words; words != nil {
+			dst = appendCounts(binary.AppendUvarint(dst, uint64(id)), words)
+		}
+	}
+	return dst
+}
+
+// add adds counts that append has appended.
+func (f *facetSource) add(b []byte) {
+	b = eachCount(b, func(id uint64, n counts) { f.shape(uint32(id)).spans.add(n) })
+	b = eachCount(b, func(id uint64, n counts) { f.resources[id].add(n) })
+	for len(b) > 0 {
+		id, size := binary.Uvarint(b)
+		f.column(uint32(id))
+		words := f.words(uint32(id))
+		b = eachCount(b[size:], func(word uint64, n counts) { words[word].add(n) })
+	}
+}
+
+// appendCounts appends the number of counts that are not zero, and for each its distance from the
+// preceding one, its spans, and the selected ones among them.
+func appendCounts(dst []byte, list []counts) []byte {
+	used := 0
+	for _, n := range list {
+		if n.all > 0 {
+			used++
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(used))
+	last := 0
+	for i, n := range list {
+		if n.all > 0 {
+			dst = binary.AppendUvarint(dst, uint64(i-last))
+			dst = binary.AppendUvarint(dst, n.all)
+			dst = binary.AppendUvarint(dst, n.selected)
+			last = i
+		}
+	}
+	return dst
+}
+
+// eachCount calls add for each count that appendCounts has appended, and returns the rest of b.
+func eachCount(b []byte, add func(i uint64, n counts)) []byte {
+	next := func() uint64 {
+		v, size := binary.Uvarint(b)
+		b = b[size:]
+		return v
+	}
+	i := uint64(0)
+	for range next() {
+		i += next()
+		add(i, counts{next(), next()})
+	}
+	return b
+}

@@ -1,0 +1,171 @@
+package aggregate
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// countCache keeps what queries counted in ranges of blocks of segments, which do not change. If a
+// query is repeated, also with another window, only blocks at both ends of the window, new segments
+// and memtables are read. Safe for concurrent use.
+type countCache struct {
+	limit int64
+
+	mu     sync.Mutex
+	counts map[rangeKey]*rangeCounts
+	memory int64
+	uses   int64 // number of queries
+}
+
+func newCountCache(limit int64) countCache {
+	return countCache{limit: limit, counts: make(map[rangeKey]*rangeCounts)}
+}
+
+// rangeKey identifies a range of blocks, by its first block, and what is counted there.
+type rangeKey struct {
+	source   source.Source
+	first    int
+	question string
+}
+
+// rangeCounts is what a query counted in a range of blocks. It does not change.
+type rangeCounts struct {
+	facets struct {
+		total  total
+		codes  []byte // of facetSource.append
+		values []byte // of storequery.FacetCounter.Append
+	}
+	groups struct {
+		total   total
+		counter *storequery.GroupCounter
+	}
+	lastUse int64 // guarded by countCache.mu
+}
+
+// countUse is the use of the cache by one query.
+type countUse struct {
+	cache    *countCache
+	number   int64
+	question string
+}
+
+// begin returns the use of the cache by a query, or nil if the query cannot use it: heatmaps take
+// little time, and exemplars and parts depend on the window.
+func (c *countCache) begin(a *aggregation) *countUse {
+	t := &a.targets
+	if t.facets == nil && t.groups == nil || t.heat != nil || t.picks != nil || a.want.Groups.Parts > 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	here := make(map[source.Source]bool, len(a.session.Sources))
+	for _, src := range a.session.Sources {
+		if _, ok := src.(source.Statistics); ok {
+			here[src] = true
+		}
+	}
+	for key := range c.counts {
+		if !here[key.source] {
+			c.remove(key)
+		}
+	}
+	c.uses++
+	return &countUse{c, c.uses, a.question()}
+}
+
+// find returns the counts of a range of blocks, or nil.
+func (u *countUse) find(src source.Source, first int) *rangeCounts {
+	u.cache.mu.Lock()
+	defer u.cache.mu.Unlock()
+	found := u.cache.counts[rangeKey{src, first, u.question}]
+	if found != nil {
+		found.lastUse = u.number
+	}
+	return found
+}
+
+// maxCountShare is the part of the cache, 1/maxCountShare, that one range may take.
+const maxCountShare = 8
+
+// keep adds counts, if there is memory without the counts that this query or a later one used.
+func (u *countUse) keep(src source.Source, first int, counts *rangeCounts) {
+	c := u.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := rangeKey{src, first, u.question}
+	if c.counts[key] != nil || counts.memory() > c.limit/maxCountShare {
+		return
+	}
+	counts.lastUse = u.number
+	c.counts[key] = counts
+	for c.memory += counts.memory(); c.memory > c.limit; {
+		oldest := key
+		for k, v := range c.counts {
+			if v.lastUse < c.counts[oldest].lastUse {
+				oldest = k
+			}
+		}
+		c.remove(oldest)
+	}
+}
+
+func (c *countCache) remove(key rangeKey) {
+	c.memory -= c.counts[key].memory()
+	delete(c.counts, key)
+}
+
+// memory returns the approximate size in bytes.
+func (r *rangeCounts) memory() int64 {
+	const own = 1 << 10
+	n := own + len(r.facets.codes) + len(r.facets.values)
+	if r.groups.counter != nil {
+		n += r.groups.counter.Memory()
+	}
+	return int64(n)
+}
+
+// question returns a text that is the same for queries that count the same, perhaps in different
+// windows.
+func (a *aggregation) question() string {
+	f := &a.want.Facets
+	key := appendExpr(fmt.Appendf(nil, "%q %d %t", a.query.Tenant, f.Values, f.All), a.query.Where)
+	key = appendFields(appendFields(key, f.Fields), a.want.Groups.By)
+	if a.selection != nil {
+		key = appendExpr(fmt.Append(key, a.selection.starts), f.Selection.Where)
+	}
+	return string(key)
+}
+
+func appendFields(dst []byte, fields []tracestore.Field) []byte {
+	for _, f := range fields {
+		dst = fmt.Appendf(dst, " %d %q", f.Place, f.Key)
+	}
+	return append(dst, ';')
+}
+
+func appendExpr(dst []byte, e tracestore.Expr) []byte {
+	switch e := e.(type) {
+	case tracestore.And:
+		return appendParts(dst, '&', e)
+	case tracestore.Or:
+		return appendParts(dst, '|', e)
+	case tracestore.Not:
+		return appendParts(dst, '!', []tracestore.Expr{e.Expr})
+	case tracestore.Cond:
+		v := &e.Value
+		return fmt.Appendf(dst, " %d %q %d %q %t %v %q", e.Field.Place, e.Field.Key, e.Op, v.Text, v.IsNumber, v.Number, fmt.Sprint(v.Regexp))
+	}
+	return append(dst, '*')
+}
+
+func appendParts(dst []byte, kind byte, parts []tracestore.Expr) []byte {
+	dst = append(dst, kind, '(')
+	for _, part := range parts {
+		dst = appendExpr(dst, part)
+	}
+	return append(dst, ')')
+}

@@ -1,0 +1,119 @@
+package aggregate
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/test/bench"
+)
+
+// keptStore stores spans of the data set in segments of several ranges and in a memtable.
+func keptStore(t *testing.T) (realStore, scan.Range) {
+	t.Helper()
+	const spans, sealed = 50_000, 20
+	s := newRealStore(t, 1, scan.Options{Decoders: 2})
+	s.partRows, s.rangeBlocks = 1, 2
+	n := 0
+	for r := range bench.New(7, scantest.Day).Requests(spans, 512) {
+		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
+		scantest.Must(err)
+		_, err = s.Tables[0].Append(b, 0)
+		scantest.Must(err)
+		if n++; n%sealed == 0 && len(s.Segments) < 4 {
+			s.Seal(0)
+		}
+	}
+	times := scan.Range{From: ^uint64(0)}
+	for _, src := range s.Segments {
+		_, oldest, newest := src.Bounds()
+		times.From, times.To = min(times.From, oldest), max(times.To, newest)
+	}
+	return s, times
+}
+
+// withoutOthers removes the values of fields of which not all values are counted: which ones are
+// depends on what is kept.
+func withoutOthers(a *tracestore.Aggregate) {
+	if a.Facets == nil {
+		return
+	}
+	for i := range a.Facets.Facets {
+		if f := &a.Facets.Facets[i]; f.Other > 0 {
+			f.Values, f.Other, f.Score = nil, 1, 0
+		}
+	}
+	slices.SortFunc(a.Facets.Facets, func(a, b tracestore.Facet) int {
+		return cmp.Or(cmp.Compare(a.Field.Place, b.Field.Place), cmp.Compare(a.Field.Key, b.Field.Key))
+	})
+}
+
+// TestKeptCounts compares the counts of repeated queries with random windows with those that are
+// not kept, with and without enough memory.
+func TestKeptCounts(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s, times := keptStore(t)
+	failed := scantest.Property(tracestore.Status, tracestore.Eq, tracestore.Text("error"))
+	service := scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text(bench.New(7, scantest.Day).Services()[5]))
+	route := []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.AnyAttribute, Key: "http.route"}}
+	wants := []tracestore.Aggregation{
+		{Facets: tracestore.FacetQuery{Values: 20}},
+		{Facets: tracestore.FacetQuery{Values: 20, Selection: &tracestore.Selection{Where: failed}}},
+		{Facets: tracestore.FacetQuery{Values: 20, Fields: append(route, tracestore.Field{Place: tracestore.EventName})}},
+		{Groups: tracestore.GroupQuery{Limit: 30, By: route}},
+	}
+	for _, limit := range []int64{8 << 20, 200 << 10} {
+		s.counts = newCountCache(limit)
+		scanned, direct := 0, 0
+		for range 30 {
+			from, to := times.From+rng.Uint64N(times.To-times.From), times.From+rng.Uint64N(times.To-times.From)
+			q := tracestore.Query{From: scantest.At(min(from, to)), To: scantest.At(max(from, to))}
+			if rng.IntN(2) == 0 {
+				q.Where = service
+			}
+			if rng.IntN(3) == 0 {
+				q.From, q.To = scantest.At(times.From), scantest.At(times.To)
+			}
+			a := wants[rng.IntN(len(wants))]
+			got, err := s.Aggregate(t.Context(), q, a)
+			scantest.Must(err)
+			a.Exemplars = 1 // so that counts are not kept
+			want, err := s.Aggregate(t.Context(), q, a)
+			scantest.Must(err)
+			scanned, direct = scanned+got.Scanned, direct+want.Scanned
+			withoutOthers(&got)
+			withoutOthers(&want)
+			if got.Scanned, got.Exemplars = want.Scanned, want.Exemplars; !reflect.DeepEqual(got, want) {
+				t.Fatalf("%+v, %+v:\n got %+v %+v\nwant %+v %+v", q, a, got, got.Facets, want, want.Facets)
+			}
+			if s.counts.memory > limit {
+				t.Fatalf("%d bytes are kept, the limit is %d", s.counts.memory, limit)
+			}
+		}
+		t.Logf("examined %d spans instead of %d; %d ranges take %d bytes", scanned, direct, len(s.counts.counts), s.counts.memory)
+		if scanned >= direct || len(s.counts.counts) == 0 {
+			t.Errorf("examined %d spans, and %d without kept counts", scanned, direct)
+		}
+	}
+	s.Segments = slices.Delete(s.Segments, 0, 1)
+	if _, err := s.Aggregate(t.Context(), tracestore.Query{From: scantest.At(1), To: scantest.At(1)}, wants[0]); err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for key, counts := range s.counts.counts {
+		if sum += counts.memory(); !slices.Contains(s.Segments, key.source) {
+			t.Error("the counts of a segment that is gone are kept")
+		}
+	}
+	if sum != s.counts.memory {
+		t.Errorf("%d bytes are kept, %d were added up", sum, s.counts.memory)
+	}
+}
