@@ -190,11 +190,12 @@ bench-once: build test-program # run each benchmark once, with less data, so tha
 		go test -vet=off -short -run '^$$' -bench '^Benchmark(Decode|Ratio|Queue|Batch)$$' -benchtime 1x -timeout 20m ./test/bench
 	@$(STAGE) 'benchmarks of the web UI, once' env BENCH=1 RUNS=1 LIVE_SECONDS=30 npm --prefix ui run --silent test-browser
 
-bench-store: ## measure the span store: whole servers, queries under load, bytes per span, and hostile data
+bench-store: ## measure the span store: whole servers, queries under load, bytes per span, facets of SPANS (5000000), and hostile data
 	$(BENCH) -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x ./test/bench
 	$(BENCH) -bench '^Benchmark(Together|Heavy)$$' -benchtime 1x ./test/bench
 	$(BENCH) -bench '^BenchmarkSize$$' -benchtime 1x ./exporters/disk
 	$(BENCH) -bench '^BenchmarkPathProfiles$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
+	DISK_BENCH_SPANS=$(or $(SPANS),5000000) $(BENCH) -bench '^BenchmarkFacets$$' -benchtime 20x ./exporters/disk
 	$(BENCH) -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 
 clickhouse-cluster: ## start four ClickHouse 18.16 servers, two collectors and two query services on this machine, with traffic
