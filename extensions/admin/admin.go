@@ -1,4 +1,4 @@
-// Package admin implements the extension "admin". It serves metrics, health and diagnostics of the
+// Package admin implements the `admin` extension. It serves metrics, health and diagnostics of the
 // process to operators:
 //
 //	/metrics        Prometheus text format, never compressed and never OpenMetrics
@@ -15,12 +15,12 @@
 //	/exporters/ID/  routes of a component, also /receivers/ID/ and /extensions/ID/
 //	other paths     200 while the process runs; 503 while it starts and stops
 //
-// What shows the memory of the process, or changes what it does or stores, needs credentials,
+// Routes that show the memory of the process, or change what it does or stores, need credentials,
 // unless the request is sent to a loopback address: /log-level, /debug/ and the routes of
 // components.
 //
-// It never shows the command line, which may contain secrets. It starts before and stops after all
-// other components, so that the last scrape gets the final counters.
+// It never shows the command line, which may contain secrets. It starts before all other components
+// and stops after them, so that the last scrape gets the final counters.
 package admin
 
 import (
@@ -52,7 +52,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Factory returns the factory of extensions of type admin.
+// Factory returns the factory for the `admin` extension.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("admin", defaults, build).Doc("Serves the metrics, health, status and profiles of the process over HTTP.")
 }
@@ -61,7 +61,7 @@ type admin struct {
 	http     *server.HTTP
 	linger   time.Duration
 	log      *zap.Logger
-	replaced bool // HandOver was called: the metrics of the process are served elsewhere
+	replaced bool // HandOver was called: another listener serves the metrics of the process
 }
 
 var (

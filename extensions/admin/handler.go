@@ -27,8 +27,7 @@ type handler struct {
 	operation time.Duration // operation_timeout
 }
 
-// answerTime is the time for the answer of an operation that has ended because of
-// operation_timeout.
+// answerTime is the time to send the response of an operation that operation_timeout has ended.
 const answerTime = 10 * time.Second
 
 func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, operation time.Duration) http.Handler {
@@ -58,13 +57,13 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, opera
 	mux.HandleFunc("/{$}", h.health)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusNotFound, notFound) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store") // the state of now, some of it for holders of credentials only
+		w.Header().Set("Cache-Control", "no-store") // current state, some of it only for holders of credentials
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// isPrivileged selects the requests that show the memory of the process, or change what it does or
-// stores.
+// isPrivileged reports whether a request shows the memory of the process, or changes what it does
+// or stores.
 func isPrivileged(r *http.Request) bool {
 	for _, prefix := range []string{"/log-level", "/debug/", "/receivers/", "/exporters/", "/extensions/"} {
 		if strings.HasPrefix(r.URL.Path, prefix) {
@@ -119,7 +118,7 @@ func (h *handler) logLevel(w http.ResponseWriter, r *http.Request) {
 	level := h.process.LogLevel()
 	before := level.Level()
 	w.Header().Set("Content-Type", "application/json")
-	r.Header.Set("Content-Type", "application/json") // accept any media type; curl sends that of forms
+	r.Header.Set("Content-Type", "application/json") // accept any media type; curl sends the one for forms
 	level.ServeHTTP(w, r)
 	if after := level.Level(); after != before {
 		h.log.Warn("log level changed", zap.Stringer("from", before), zap.Stringer("to", after))

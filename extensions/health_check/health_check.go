@@ -1,6 +1,5 @@
-// Package healthcheck implements the extension "health_check". It answers health checks, such as
-// the probes of Kubernetes, on a listener of its own, without the other routes of the extension
-// admin.
+// Package healthcheck implements the `health_check` extension. It serves health checks, such as
+// Kubernetes probes, on its own listener, without the other routes of the `admin` extension.
 package healthcheck
 
 import (
@@ -40,7 +39,7 @@ func (c *config) Validate() error {
 	return nil
 }
 
-// Factory returns the factory of extensions of type health_check.
+// Factory returns the factory for the `health_check` extension.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("health_check", defaults, newExtension).
 		Doc("Answers health checks, such as the probes of Kubernetes: 200 while the process runs, 503 while it starts and stops.")
@@ -75,7 +74,7 @@ func newExtension(set pipeline.Settings, c config) (*extension, error) {
 	return e, nil
 }
 
-// ObservesProcess implements pipeline.Observer: checks are answered while the process starts and
+// ObservesProcess implements pipeline.Observer: checks are served while the process starts and
 // stops.
 func (e *extension) ObservesProcess() {}
 

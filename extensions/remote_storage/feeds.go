@@ -27,12 +27,12 @@ func newFeeds(c *Config, stopping context.Context) *feeds {
 
 func (f *feeds) limit() int { return cap(f.slots) }
 
-// feedStopDelay is how long a client may take to receive the end of its feed when the extension
+// feedStopDelay is the time in which a client must receive the end of its feed when the extension
 // stops.
 const feedStopDelay = time.Second
 
 // follow sends the spans of the tenant as they are stored, until the client ends the call or the
-// extension stops. A slow client misses spans, whose number it is sent.
+// extension stops. A slow client misses spans; follow sends it their number.
 func (s *storeService) follow(question []byte, stream grpc.ServerStream) error {
 	ctx := stream.Context()
 	select {
@@ -65,7 +65,7 @@ func (s *storeService) follow(question []byte, stream grpc.ServerStream) error {
 		return statusOf(storeStatus(err))
 	}
 	defer feed.Close()
-	// A client that receives nothing must not delay the end of the process.
+	// A client that does not read must not delay the end of the process.
 	defer context.AfterFunc(s.feeds.stopping, func() { time.AfterFunc(feedStopDelay, func() { server.EndCall(ctx) }) })()
 	if err := sendValue(sendTo(stream), &storewire.Followed{}); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *storeService) forward(stream grpc.ServerStream, feed *tracestore.Feed) 
 	}
 }
 
-// sendFed sends what was taken from a feed. b may be nil.
+// sendFed sends a batch from a feed, which may be nil, and the number of missed spans.
 func (s *storeService) sendFed(stream grpc.ServerStream, b *otlpdata.Batch, missed int) error {
 	if missed > 0 {
 		if err := sendValue(sendTo(stream), &storewire.Followed{Missed: missed}); err != nil {

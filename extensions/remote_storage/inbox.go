@@ -10,8 +10,8 @@ import (
 )
 
 // Spans that arrive in a stream while the store is busy are stored together, within these limits.
-// The inbox holds less than inboxBytes plus the latest message, which is part of the budget of the
-// call.
+// The inbox holds less than inboxBytes plus the latest message, which counts toward the budget of
+// the call.
 const (
 	inboxSpans = 1000
 	inboxBytes = 256 << 10
@@ -19,8 +19,8 @@ const (
 
 var errStopped = errors.New("stream handler has ended")
 
-// inbox holds the messages of a stream that were received and not yet taken. One goroutine
-// receives, another one takes.
+// inbox holds the received messages of a stream until they are taken. One goroutine receives them,
+// another one takes them.
 type inbox struct {
 	mu       sync.Mutex
 	changed  sync.Cond

@@ -22,7 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// parameters are the common parameters of queries of both versions.
+// parameters are the parameters that queries of both versions share.
 type parameters interface {
 	GetServiceName() string
 	GetOperationName() string
@@ -96,7 +96,7 @@ func equals(p tracestore.Place, value string) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: tracestore.Eq, Value: tracestore.Text(value)}
 }
 
-// duration adds a bound, unless it is missing or 0, which clients send for no bound.
+// duration adds a bound, unless it is missing or 0: clients send 0 for no bound.
 func duration(where tracestore.And, op tracestore.Op, d *durationpb.Duration) (tracestore.And, error) {
 	if d.GetSeconds() == 0 && d.GetNanos() == 0 {
 		return where, nil
@@ -158,7 +158,7 @@ func anyText(v *storage_v2.AnyValue) (string, error) {
 // created by recursion.
 const maxListValue = 1 << 10
 
-// encodedText relies on the encoding of these messages, which is that of OTLP.
+// encodedText relies on these messages having the same encoding as in OTLP.
 func encodedText(kind otlpdata.ValueKind, m proto.Message) (string, error) {
 	if n := proto.Size(m); n > maxListValue {
 		return "", fmt.Errorf("list value of %d bytes in a condition exceeds the maximum of %d", n, maxListValue)

@@ -67,8 +67,8 @@ func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant s
 	return statusOf(err)
 }
 
-// statusOf returns the gRPC status for the error of a read. It does not change an error that is a
-// status.
+// statusOf returns the gRPC status for the error of a read. An error that is already a status is
+// returned unchanged.
 func statusOf(err error) error {
 	switch {
 	case err == nil:
@@ -84,7 +84,7 @@ func statusOf(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// find runs a query and calls each for each trace, newest first. It sets a trailer if the answer is
+// find runs a query and calls each for each trace, newest first. It sets a trailer if the result is
 // incomplete.
 func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestore.Query, want tracestore.Want, trailer func(metadata.MD),
 	each func(*tracestore.Result) error) error {
@@ -159,7 +159,7 @@ func traces(
 }
 
 // unaryTrailer returns a function that sets a trailer of a unary call. It ignores the error for a
-// call that has ended already.
+// call that has already ended.
 func unaryTrailer(ctx context.Context) func(metadata.MD) {
 	return func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) }
 }
@@ -174,7 +174,7 @@ func graph(ctx context.Context, store Store, tenant string, from, to time.Time) 
 }
 
 // links returns the calls between different services, with messaging and other calls combined,
-// because existing clients support only these. Edges must be sorted, and so are the links.
+// because existing clients support nothing else. Edges must be sorted; links are in the same order.
 func links(edges []tracestore.Edge) (out []tracestore.Edge) {
 	for _, e := range edges {
 		if e.Parent == e.Child {

@@ -1,6 +1,7 @@
-// Package remotestorage implements the extension "remote_storage", the remote storage server: other
-// processes read and write a store over gRPC, with remote storage v1 (native model) and v2 (OTLP),
-// on port 17271. Other processes of this program can use everything that the store supports.
+// Package remotestorage implements the `remote_storage` extension, the remote storage server: other
+// processes read and write a store over gRPC, with remote storage v1 (Jaeger's model) and v2
+// (OTLP), on port 17271. Other processes of this program can use everything that the store
+// supports.
 package remotestorage
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Store is a store that can be served. What else it supports (tracestore.Edges, Metrics and
-// others) is served too.
+// Store is a store that can be served. Other interfaces that it supports (tracestore.Edges, Metrics
+// and others) are served, too.
 type Store interface {
 	pipeline.Consumer
 	tracestore.Reader
@@ -111,13 +112,13 @@ func (c *Config) BypassesTenants() (problem string, allowed bool) {
 		"to restrict its clients, or tenant_header to \"\" to serve only the default tenant", false
 }
 
-// Factory returns the factory of the extension "remote_storage".
+// Factory returns the factory for the `remote_storage` extension.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("remote_storage", defaults, newExtension).
 		Doc("Remote storage server: lets other processes read and write a store over gRPC (v2 and v1).")
 }
 
-// extension is a gRPC server with the services of both versions and our own.
+// extension is a gRPC server with the services of both versions and our own service.
 type extension struct {
 	server  *server.GRPC
 	writers *writers
@@ -177,5 +178,5 @@ func (e *extension) Addr(name string) string {
 	return e.server.Addr()
 }
 
-// QueryMemory returns 0: there is no key of the extension's own.
+// QueryMemory returns 0: the extension has no key for it.
 func (e *extension) QueryMemory() int64 { return 0 }

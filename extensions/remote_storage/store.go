@@ -51,14 +51,14 @@ type method struct {
 	serve func(s *storeService, question []byte, stream grpc.ServerStream) error
 }
 
-// asked is where the function of a method gets its answer from.
+// asked is the store that the function of a method reads from.
 type asked[T any] struct {
 	*storeService
 	tenant string
 	store  T
 }
 
-// streaming returns a method that answers a question of the type Q with messages, from a store with
+// streaming returns a method that responds to a request of type Q with messages from a store with
 // the interface T.
 func streaming[T, Q any](name string, f func(ctx context.Context, of asked[T], q *Q, send sender) error) method {
 	return method{name, reflect.TypeFor[T](), func(s *storeService, question []byte, stream grpc.ServerStream) error {
@@ -100,11 +100,11 @@ func sendValue[T any](send sender, v *T) error {
 	return send(e.Take())
 }
 
-// answering is like streaming, for one answer of the type A, which it also sends if it comes with a
-// DamagedError.
+// answering is like streaming, but for a single response of type A, which it also sends if it comes
+// with a DamagedError.
 func answering[T, Q, A any](name string, f func(ctx context.Context, of asked[T], q *Q) (A, error)) method {
 	return streaming(name, func(ctx context.Context, of asked[T], q *Q, send sender) error {
-		// Reserved before the call, which may delete spans.
+		// Reserve memory before the call: it may delete spans.
 		memory, err := tracestore.Reserve(ctx, int64(of.chunk))
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func (s *storeService) interfaces(ctx context.Context, tenant string) (names []s
 	return slices.Compact(names)
 }
 
-// refuses returns the status for calls of an interface if the configuration does not allow them.
+// refuses returns the status for calls of an interface that the configuration does not allow.
 func (s *storeService) refuses(wants reflect.Type) error {
 	switch {
 	case wants == reflect.TypeFor[tracestore.UsageReporter]() && !s.showUsage,

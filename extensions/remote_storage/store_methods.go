@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// methods returns the methods of the store service. To serve a further method of a store, add it
-// here and in exporters/grpc.
+// methods returns the methods of the store service. To serve another method of a store, add it here
+// and in exporters/grpc.
 func methods() []method {
 	return []method{
 		{"Capabilities", nil, hello},
@@ -88,7 +88,7 @@ func profilePaths(ctx context.Context, of asked[tracestore.PathProfiler], q *sto
 	return of.store.ProfilePaths(ctx, q.Query, q.Selection, q.Options)
 }
 
-// admit sets the tenant of a query, which is not a part of the question, and limits its work to
+// admit sets the tenant of a query, which is not part of the request, and limits its work to
 // max_scanned_spans.
 func (s *storeService) admit(q *tracestore.Query, tenant string) {
 	q.Tenant = tenant

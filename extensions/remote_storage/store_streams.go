@@ -24,7 +24,7 @@ func eachPiece(b *otlpdata.Batch, limit int, send func(piece []byte) error) erro
 	return send(encoded)
 }
 
-// sendTraces sends the requested traces that exist, in the order of the question.
+// sendTraces sends the requested traces that exist, in the order of the request.
 func sendTraces(ctx context.Context, of asked[tracestore.Reader], q *storewire.Traces, send sender) error {
 	return of.sendParts(ctx, of.store.Traces(ctx, of.tenant, q.Refs), send)
 }
@@ -129,7 +129,7 @@ const spansPerOutline = 4096
 // outlineMemory is the approximate size of a tracestore.SummarySpan in bytes.
 const outlineMemory = 96
 
-// sendOutline sends what is needed to draw a trace.
+// sendOutline sends the outline of a trace, which is enough to draw it.
 func sendOutline(ctx context.Context, of asked[tracestore.Reader], q *storewire.Outline, send sender) error {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {

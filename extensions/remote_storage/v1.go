@@ -20,7 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// v1 serves a store with remote storage v1 (native model).
+// v1 serves a store with remote storage v1 (Jaeger's model).
 type v1 struct {
 	storage_v1.UnimplementedSpanReaderPluginServer
 	storage_v1.UnimplementedDependenciesReaderPluginServer
@@ -122,11 +122,11 @@ func (s *v1) FindTraces(req *storage_v1.FindTracesRequest, stream grpc.ServerStr
 	})
 }
 
-// spansPerChunk is the maximum number of spans in one message of an answer.
+// spansPerChunk is the maximum number of spans in one message of a response.
 const spansPerChunk = 1000
 
-// send sends a trace or a piece of it. Each message has its own memory, because gRPC retains
-// messages until they are sent.
+// send sends a trace or a piece of it. Messages share no memory, because gRPC retains them until
+// they are sent.
 func (s *v1) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 	chunks := native.NewChunks(native.ChunkLimits{Spans: spansPerChunk, Bytes: s.chunk}, func(chunk []byte) error {
 		own := server.Raw(bytes.Clone(chunk))

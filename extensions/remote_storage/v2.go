@@ -63,8 +63,8 @@ func (s *v2) export(srv any, ctx context.Context, dec func(any) error, in grpc.U
 	return in(ctx, &req, &grpc.UnaryServerInfo{Server: srv, FullMethod: exportMethod}, s.write)
 }
 
-// write responds to an export after the store has accepted the spans. The response reports spans
-// that the store refused permanently.
+// write responds to an export request after the store has accepted the spans. The response reports
+// spans that the store refused permanently.
 func (s *v2) write(ctx context.Context, req any) (any, error) {
 	resp := ptraceotlp.NewExportResponse()
 	err := s.writers.otlp(ctx, s.toStore, *req.(*server.Raw))

@@ -58,7 +58,7 @@ func (w *writers) otlp(ctx context.Context, to pipeline.Consumer, request []byte
 	return to.Consume(ctx, b)
 }
 
-// native stores the spans of WriteSpanRequests. If it fails, the client sends all of them again.
+// native stores the spans of WriteSpanRequests. If it fails, the client resends all of them.
 func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...[]byte) error {
 	tenant, err := w.tenants.of(ctx)
 	if err != nil {
@@ -84,8 +84,8 @@ func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...
 	return to.Consume(ctx, b.Batch)
 }
 
-// spansOf translates requests. m has the typical memory for it; if the output exceeds that, spansOf
-// reserves the maximum and starts again.
+// spansOf translates requests. m has enough memory for a typical request; if the output exceeds it,
+// spansOf reserves the maximum and restarts.
 func spansOf(requests [][]byte, m *server.TranslationMemory) ([]byte, error) {
 	limit := native.BaseMemory
 	for _, r := range requests {
@@ -111,7 +111,7 @@ func (e *undecodable) Error() string { return e.err.Error() }
 func (e *undecodable) Unwrap() error { return e.err }
 
 // writeStatus returns the gRPC status for the error of a write. For requests that cannot be decoded
-// it is Internal, as gRPC itself returns.
+// it is Internal, as in gRPC itself.
 func writeStatus(err error) error {
 	var u *undecodable
 	if err == nil {

@@ -23,8 +23,8 @@ const (
 	// leaseRefreshes is the length of a lease in refresh intervals: two refreshes may fail.
 	leaseRefreshes = 3
 	// reloadInterval is the interval at which collectors other than the leader read the
-	// probabilities. The first reload happens after half to all of it, so that collectors do not
-	// read at the same moment.
+	// probabilities. The first reload happens after a random time between half of the interval and
+	// all of it, so that collectors do not read simultaneously.
 	reloadInterval = 20 * time.Second
 	// storeTimeout limits each step that uses the store.
 	storeTimeout = 10 * time.Second
@@ -37,7 +37,7 @@ type adaptiveSource struct {
 	set     pipeline.Settings
 	cfg     AdaptiveConfig
 	counter *adaptive.Counter
-	name    string // unique name of this collector among those that share the store
+	name    string // unique name of this collector among the collectors that share the store
 	metrics *adaptiveMetrics
 	state   atomic.Pointer[adaptiveState]
 	lease   atomic.Pointer[sampling.Lease] // last lease that the store returned
@@ -163,7 +163,7 @@ func (s *adaptiveSource) run(ctx context.Context) {
 }
 
 // step runs the tasks that are due. If the clock was set back, tasks planned for a time too far in
-// the future are due at once.
+// the future are due immediately.
 func (s *adaptiveSource) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -185,12 +185,12 @@ func (s *adaptiveSource) step(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// due reports whether a time has come, or is further away than it can have been planned.
+// due reports whether a time has come, or is further away than any task is planned.
 func due(at, now time.Time, maxDelay time.Duration) bool {
 	return !at.After(now) || at.Sub(now) > maxDelay
 }
 
-// storeCounts stores the counts up to a round. last says that the collector stops.
+// storeCounts stores the counts up to a round. last is true when the collector stops.
 func (s *adaptiveSource) storeCounts(ctx context.Context, round time.Time, last bool) error {
 	interval := s.cfg.Interval.Std()
 	t := sampling.Throughput{By: s.name, Last: last, Until: round, Length: interval, Rows: s.counter.Take()}
@@ -207,8 +207,8 @@ func (s *adaptiveSource) newest(round time.Time) time.Time {
 }
 
 // renewLease acquires or renews the lease, and calculates if this collector is the leader and a
-// round is pending. A collector that is not the leader tries again when the lease ends, as long as
-// a round is pending.
+// round is pending. A collector that is not the leader retries when the lease ends, as long as a
+// round is pending.
 func (s *adaptiveSource) renewLease(ctx context.Context, now time.Time) error {
 	refresh := s.cfg.LeaderRefresh.Std()
 	lease, err := s.store.Lease(ctx, leaderResource, s.name, leaseRefreshes*refresh)
@@ -288,7 +288,7 @@ func (s *adaptiveSource) reload(ctx context.Context) error {
 	return nil
 }
 
-// report reports the result of a step as the health of the component and as the problem of
+// report records the result of a step in the health of the component and in the problem of
 // strategies.
 func (s *adaptiveSource) report(err error) {
 	if err == nil && !s.failing {
@@ -333,7 +333,7 @@ func (s *adaptiveSource) activate(c *sampling.Calculation) {
 	s.state.Store(state)
 }
 
-// strategy returns the strategy of a service that was not observed yet.
+// strategy returns the strategy of a service that has not been observed yet.
 func (s *adaptiveSource) strategy() *sampling.Strategy {
 	return &sampling.Strategy{Operations: &sampling.Operations{Default: s.cfg.Initial, LowerBound: s.cfg.LowerBound}}
 }
@@ -352,7 +352,7 @@ func (s *adaptiveSource) addDecision(table map[serviceKey]*entry, d *sampling.De
 	e.operations[d.Operation] = operationOrigin{e.place, d.Reason}
 }
 
-// setSince sets the time since when each strategy is unchanged.
+// setSince sets the time since which each strategy is unchanged.
 func (a *adaptiveState) setSince(before *adaptiveState, now time.Time) {
 	set := func(e, old *entry) {
 		if e.since = now; old != nil && old.strategy.Equal(e.strategy) {

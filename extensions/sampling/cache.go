@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// answer is the last successful answer for a service, and the result of the last request.
+// answer is the last successful response for a service, and the result of the last request.
 type answer struct {
 	entry *entry    // nil if no request succeeded
-	at    time.Time // time of the successful answer, or of the failure if there is none
+	at    time.Time // time of the successful response, or of the failure if there is none
 	err   error     // of the last request
 	tried time.Time
 }
 
-// cache is an LRU cache of answers, limited by memory. It allows one request for each service at a
-// time; other callers wait for its answer. It is safe for concurrent use.
+// cache is an LRU cache of responses, limited by memory. It allows one request for each service at
+// a time; other callers wait for its response. It is safe for concurrent use.
 type cache struct {
 	maxBytes int64
 
 	mu     sync.Mutex
 	used   int64
-	byKey  map[serviceKey]*list.Element // of *cached; only services with a successful answer
+	byKey  map[serviceKey]*list.Element // of *cached; only services with a successful response
 	recent list.List                    // the latest first
 	calls  map[serviceKey]*call
 }
@@ -42,8 +42,8 @@ func newCache(maxBytes int64) *cache {
 	return &cache{maxBytes: maxBytes, byKey: map[serviceKey]*list.Element{}, calls: map[serviceKey]*call{}}
 }
 
-// beginCall returns the cached answer if it is still usable, or the call in progress to wait for.
-// If it returns neither, the caller must request the answer and call end.
+// beginCall returns the cached response if it is still usable, or the call in progress to wait for.
+// If it returns neither, the caller must send the request and call end.
 func (c *cache) beginCall(key serviceKey, now time.Time, freshFor time.Duration) (known *answer, wait *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,8 +61,8 @@ func (c *cache) beginCall(key serviceKey, now time.Time, freshFor time.Duration)
 	return nil, nil
 }
 
-// end stores the result of a request, which failed if a.err is set, and returns the combined
-// answer.
+// end stores the result of a request, which failed if a.err is set, and returns it combined with
+// the cached one.
 func (c *cache) end(key serviceKey, a answer) answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *cache) remove(e *list.Element) {
 	c.used -= x.size
 }
 
-// sizeOf returns the approximate size of an answer in memory, in bytes.
+// sizeOf returns the approximate size of a response in memory, in bytes.
 func sizeOf(key serviceKey, a answer) int64 {
 	const each, operation = 512, 40
 	size := each + 2*len(key.tenant) + 2*len(key.service)

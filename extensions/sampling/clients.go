@@ -41,7 +41,7 @@ type serviceClients struct {
 // clientRecord is the last request of a client.
 type clientRecord struct {
 	sampling.ServedRequest
-	sum uint64 // see [recentClients.sum]; 0 if the answer was an error
+	sum uint64 // see [recentClients.sum]; 0 if the response was an error
 }
 
 func newRecentClients(maxServices int) *recentClients {
@@ -76,7 +76,7 @@ func addOptional[T comparable](h *maphash.Hash, v *T) {
 	}
 }
 
-// remember records a request and its answer, which is a strategy or an error.
+// remember records a request and its response, which is a strategy or an error.
 func (c *recentClients) remember(r sampling.Request, now time.Time, strategy *sampling.Strategy, err error) {
 	if c.maxServices == 0 || r.Client == (sampling.Client{}) || len(r.Tenant)+len(r.Service) > 2*maxRemembered {
 		return
@@ -118,8 +118,8 @@ func (c *recentClients) remember(r sampling.Request, now time.Time, strategy *sa
 	}
 }
 
-// of returns the recent clients of a service, the latest first. current is the strategy that the
-// service has now.
+// of returns the recent clients of a service, the latest first. current is the current strategy of
+// the service.
 func (c *recentClients) of(tenant, service string, current *sampling.Strategy) []sampling.ServedRequest {
 	sum := c.sum(current)
 	c.mu.Lock()

@@ -25,9 +25,9 @@ import (
 const (
 	exampleURL    = "http://localhost:14268"
 	collectorPort = 14268
-	// maxExplanation is the maximum size of an answer, in bytes.
+	// maxExplanation is the maximum size of a response, in bytes.
 	maxExplanation = 64 << 20
-	// maxErrorBody is how much of an error response is shown, in bytes.
+	// maxErrorBody is the maximum number of bytes shown of an error response.
 	maxErrorBody   = 1 << 10
 	commandTimeout = 30 * time.Second
 )
@@ -99,7 +99,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, commands.Invocatio
 		if err != nil {
 			return err
 		}
-		var x sampling.Explanation // but for the strategy itself, which is only fileStrategy
+		var x sampling.Explanation // except for the strategy itself, which is only a fileStrategy
 		if err := json.Unmarshal(body, &x); err != nil {
 			return fmt.Errorf("decoding the response of %s: %w", pipeline.MaskURLs(*base), err)
 		}

@@ -16,8 +16,8 @@ import (
 const maxDepth = 64
 
 // Limits on the number of JSON values in a file: freeValues, plus one for each bytesPerValue bytes.
-// A strategies file has names and stays below. Each value takes about 100 bytes of memory, however
-// short it is.
+// Strategies files stay below them, because they contain names. Each value takes about 100 bytes of
+// memory, however short it is.
 const (
 	freeValues    = 1000
 	bytesPerValue = 8

@@ -64,7 +64,7 @@ func (c *FileConfig) isURL() bool {
 	return err == nil && u.Scheme != "" && u.Host != ""
 }
 
-// fileSource provides the strategies of a file or URL. It reads them at start and again at
+// fileSource provides the strategies of a file or URL. It reads them at start and rereads them at
 // intervals. If reading fails, the previous strategies stay active and the error is reported.
 type fileSource struct {
 	set   pipeline.Settings
@@ -99,7 +99,7 @@ func newFileSource(set pipeline.Settings, c FileConfig) (*fileSource, error) {
 
 // Start reads the strategies. Mistakes in a file, or a file that cannot be read, are errors. If a
 // URL cannot be read, Start does not fail: all services have the built-in probability until the
-// server answers.
+// server responds.
 func (s *fileSource) Start(ctx context.Context) error {
 	if s.http != nil {
 		if err := s.http.Start(ctx); err != nil {
@@ -197,7 +197,7 @@ func (s *fileSource) load(text []byte) error {
 	return nil
 }
 
-// warning returns the settings that are not followed as written, for a report.
+// warning returns a report of the settings that are not followed as written.
 func (t *table) warning() error {
 	if t.warnings == nil {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// lister is a source that knows services with a strategy of their own.
+// lister is a source that knows which services have their own strategy.
 type lister interface {
 	// entries returns the services of a tenant and the entry of all others.
 	entries(tenant string) (services map[string]decision, other decision)
 }
 
-// List implements sampling.Lister. Without a table, as with `remote`, it has the services that
-// clients have asked for; their strategies are the latest answers.
+// List implements sampling.Lister. Without a table, as with `remote`, it returns the services that
+// clients have asked for, with the latest strategies from the collector.
 func (e *extension) List(_ context.Context, tenant string, limit int) (*sampling.Overview, error) {
 	limit = max(1, min(limit, sampling.MaxListed))
 	out := &sampling.Overview{Services: []sampling.ServiceStrategy{}}

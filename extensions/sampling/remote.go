@@ -64,10 +64,10 @@ func (c *RemoteConfig) Validate() error {
 }
 
 // retryAfter is the minimum time between requests for a service after a failure. Until then,
-// clients get the cached answer.
+// clients get the cached strategy.
 const retryAfter = time.Second
 
-// remoteSource requests strategies from a collector and caches the answers.
+// remoteSource requests strategies from a collector and caches the responses.
 type remoteSource struct {
 	set    pipeline.Settings
 	cfg    RemoteConfig
@@ -92,8 +92,9 @@ func (s *remoteSource) Start(ctx context.Context) error { return s.conn.Start(ct
 // Stop closes the connection.
 func (s *remoteSource) Stop(ctx context.Context) error { return s.conn.Stop(ctx) }
 
-// decide implements source. It returns the cached answer while it is fresh, or while the collector
-// is not available and the answer is not too old. Concurrent calls for a service share one request.
+// decide implements source. It returns the cached strategy while it is fresh, or while the
+// collector is not available and the strategy is not too old. Concurrent calls for a service share
+// one request.
 func (s *remoteSource) decide(ctx context.Context, tenant, service string) (decision, error) {
 	key := serviceKey{tenant, service}
 	now := s.set.Env.Now()
@@ -102,7 +103,7 @@ func (s *remoteSource) decide(ctx context.Context, tenant, service string) (deci
 		return s.serve(*known, now)
 	}
 	if wait == nil {
-		// Not cancelled, because other callers wait for the answer.
+		// Not cancelled, because other callers wait for the response.
 		a := s.cache.end(key, s.request(context.WithoutCancel(ctx), key))
 		return s.serve(a, s.set.Env.Now())
 	}
@@ -114,7 +115,7 @@ func (s *remoteSource) decide(ctx context.Context, tenant, service string) (deci
 	}
 }
 
-// serve returns the decision for a cached answer.
+// serve returns the decision for a cached response.
 func (s *remoteSource) serve(a answer, now time.Time) (decision, error) {
 	age := now.Sub(a.at)
 	if a.err != nil && (a.entry == nil || age > s.cfg.StaleFor.Std()) {
@@ -127,8 +128,8 @@ func (s *remoteSource) serve(a answer, now time.Time) (decision, error) {
 	return d, nil
 }
 
-// unknown returns the decision without a strategy, used if the collector is not available and there
-// is no usable answer.
+// unknown returns the decision without a strategy, which applies if the collector is not available
+// and there is no usable response.
 func (s *remoteSource) unknown() decision {
 	rule := fmt.Sprintf("collector not available, and no answer in the last %s", s.cfg.StaleFor)
 	return decision{entry: &entry{place: s.cfg.Endpoint, rule: rule}, source: "remote"}

@@ -1,8 +1,8 @@
-// Package sampling is the extension `sampling`. It serves sampling strategies to clients, from a
-// file or URL (file.go), another collector (remote.go), or calculated from observed traffic
-// (adaptive.go and package adaptive).
+// Package sampling implements the `sampling` extension. It serves sampling strategies to clients.
+// The strategies come from a file or URL (file.go) or another collector (remote.go), or are
+// calculated from observed traffic (adaptive.go and package adaptive).
 //
-// Clients request strategies on port 5778, or on 14268 and 14250 through the receiver `native`. An
+// Clients request strategies on port 5778, or on 14268 and 14250 through the `native` receiver. An
 // explanation says where a strategy comes from, and which clients requested it.
 package sampling
 
@@ -85,7 +85,7 @@ func (c *Config) Lacks(want reflect.Type) error {
 	return nil
 }
 
-// Factory returns the factory of extensions of type sampling.
+// Factory returns the factory for the `sampling` extension.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("sampling", defaults, newExtension).
 		Doc("Serves sampling strategies to clients, from a file, a URL, a collector, or adaptive sampling.")

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// reasonPath is the reason with which requests for unknown paths are counted.
+// reasonPath is the reason under which requests for unknown paths are counted.
 const reasonPath = "path"
 
 // listen creates the listeners.
@@ -36,7 +36,7 @@ func (e *extension) listen(c Config) error {
 	return nil
 }
 
-// httpServer serves strategies over HTTP, like an agent's port.
+// httpServer serves strategies over HTTP, like Jaeger's agent.
 type httpServer struct {
 	*server.HTTP
 	routes map[string]http.HandlerFunc
@@ -56,7 +56,7 @@ func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Prov
 		return nil, err
 	}
 	s.OnDenied(server.DenyWithStatus)
-	s.SetUnsafe(func(*http.Request) bool { return true }) // requests are remembered as those of clients
+	s.SetUnsafe(func(*http.Request) bool { return true }) // requests are remembered as clients' requests
 	return s, nil
 }
 
@@ -68,7 +68,7 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	r.Pattern = r.URL.Path // the listener names the span of the request after it
+	r.Pattern = r.URL.Path // the listener names the request's span after it
 	route(w, r)
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Members of a strategies file: default_strategy and a list of service_strategies, in the common
-// format of the field. What cannot be parsed is a mistake. What can be parsed but not followed is a
-// warning, and the strategies are those that clients follow with other servers.
+// format of the field. A member that cannot be parsed is a mistake. One that can be parsed but not
+// followed is a warning; clients then get the same strategies as from other servers.
 const (
 	keyDefault    = "default_strategy"
 	keyServices   = "service_strategies"

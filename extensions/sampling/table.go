@@ -13,7 +13,7 @@ type table struct {
 	other    *entry // for services that are not in the table
 	ignored  []string
 	warnings error // see strategiesFile
-	// removed holds services whose entry was deleted, with the time since when their strategy is
+	// removed holds services whose entry was deleted, with the time since which their strategy is
 	// unchanged.
 	removed map[string]time.Time
 }
@@ -70,7 +70,7 @@ func newTable(f *strategiesFile, probability float64) *table {
 	return t
 }
 
-// builtIn returns the entry of services that no file mentions.
+// builtIn returns the entry of services without a strategy in a file.
 func builtIn(probability float64, rule string) *entry {
 	return &entry{strategy: sampling.NewProbabilistic(probability), rule: rule}
 }
@@ -116,7 +116,7 @@ func (e *entry) inherit(from *entry) {
 	}
 }
 
-// setSince sets the time since when each strategy is unchanged. before is the previous table; it
+// setSince sets the time since which each strategy is unchanged. before is the previous table; it
 // may be nil.
 func (t *table) setSince(before *table, now time.Time) {
 	set := func(e, old *entry) {
@@ -139,7 +139,7 @@ func (t *table) setSince(before *table, now time.Time) {
 	t.setRemoved(before, now)
 }
 
-// setRemoved fills t.removed: the services that had an entry in a previous table.
+// setRemoved fills t.removed with the services that had an entry in a previous table.
 func (t *table) setRemoved(before *table, now time.Time) {
 	t.removed = map[string]time.Time{}
 	note := func(service string, since time.Time) {

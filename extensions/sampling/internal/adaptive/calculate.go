@@ -54,9 +54,9 @@ const (
 )
 
 // Calculate returns the decisions for all operations of the history, sorted. before is the previous
-// calculation, or nil; by is the collector, and at the round. Operations without any counts in the
-// whole history are removed, unless parts of the history are missing. If there are more than
-// o.MaxOperations, existing operations take precedence.
+// calculation, or nil; by is the name of the collector, and at the time of the round. Operations
+// without any counts in the whole history are removed, unless parts of the history are missing. If
+// there are more than o.MaxOperations, existing operations take precedence.
 func Calculate(o Options, h *History, before *sampling.Calculation, by string, at time.Time) *sampling.Calculation {
 	out := &sampling.Calculation{By: by, At: at}
 	known := map[sampling.OperationKey]bool{}
@@ -130,8 +130,7 @@ func (o Options) samples(d *sampling.Decision, buckets []Bucket, length time.Dur
 	return out
 }
 
-// adaptive reports whether clients sample with a probability that they got from a calculation, or
-// the initial probability.
+// adaptive reports whether clients sample with a calculated probability or the initial probability.
 func (o Options) adaptive(d *sampling.Decision, buckets []Bucket) bool {
 	known := func(s sampling.ProbabilityCount) bool {
 		return same(s.Probability, d.Probability) || same(s.Probability, o.Initial) ||
@@ -172,8 +171,8 @@ func (o Options) follow(d *sampling.Decision, e estimate) (float64, string) {
 	return next, reason
 }
 
-// tolerable reports whether a rate, estimated from the number of samples, is close enough to the
-// target. In the inner half of the tolerance it always is; in the outer half only if the difference
+// tolerable reports whether a rate, estimated from a number of samples, is close enough to the
+// target: always in the inner half of the tolerance, and in the outer half only if the difference
 // is not significant.
 func (o Options) tolerable(qps, samples float64) bool {
 	off := math.Abs(qps-o.Target) / o.Target

@@ -23,8 +23,9 @@ type Counter struct {
 	names int // total length of the names in all, in bytes
 }
 
-// averageName limits the total length of names: the average length of the names of tenant, service
-// and operation together, at the maximum number of operations. Each kept interval stores all names.
+// averageName limits the total length of names, because each kept interval stores all of them. It
+// is the average length of the names of tenant, service and operation together, at the maximum
+// number of operations.
 const averageName = 200
 
 // tally holds the counts of an operation since the last Take.
@@ -36,7 +37,7 @@ type tally struct {
 }
 
 // NewCounter returns a counter for at most maxOperations operations. lowerBound is the lower bound
-// of the strategies, in traces per second: some clients report it as a rate limit when it was the
+// of the strategies, in traces per second: some clients report it as a rate limit if it was the
 // reason for sampling.
 func NewCounter(maxOperations int, lowerBound float64) *Counter {
 	return &Counter{maxOperations: maxOperations, maxNameBytes: max(maxOperations*averageName, 3*sampling.MaxName), lowerBound: lowerBound,
@@ -87,7 +88,7 @@ func (t *tally) addRoot(r *sampling.Root, lowerBound float64) {
 	switch r.Sampler {
 	case sampling.SamplerProbabilistic:
 		t.note(r.Param, 1)
-	case sampling.SamplerLowerBound: // Param is the probability that did not sample the trace
+	case sampling.SamplerLowerBound: // Param is the probability with which the trace was not sampled
 		t.bounded++
 		t.note(r.Param, 0)
 	case sampling.SamplerRateLimiting:

@@ -51,8 +51,9 @@ func distance(a, b []sample) float64 {
 	return math.Abs(rateA-rateB) / math.Sqrt(varianceA+varianceB)
 }
 
-// rateOf returns the rate of samples with equal weights, and its variance. The variance is that of
-// a count plus one, so that a count of zero is not certain; without exposure it is infinite.
+// rateOf returns the rate of samples with equal weights, and its variance. The variance is
+// calculated as if one more trace had been counted, so that a count of zero is not certain; without
+// exposure it is infinite.
 func rateOf(all []sample) (rate, variance float64) {
 	var sum sample
 	for _, s := range all {
@@ -74,8 +75,8 @@ type estimate struct {
 }
 
 // weights returns the weights of n samples, the newest first. Among the newest minBuckets samples,
-// the weight is the fourth power of the position counted from the oldest one. All older samples
-// have the weight of that oldest one, 1.
+// the weight is the fourth power of the position counted from the oldest one, whose weight is 1.
+// All older samples have the weight 1, too.
 func weights(n, minBuckets int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
