@@ -1,6 +1,6 @@
-// Package collectorkeys says what the configuration keys of the built-in processors of the
-// OpenTelemetry Collector mean. The texts follow the documentation and the code of the processors,
-// of version 0.161.0. Each function returns an argument of otelcol.Keys.
+// Package collectorkeys describes the configuration keys of the built-in processors of the
+// OpenTelemetry Collector. The texts follow the documentation and code of the processors in version
+// 0.161.0. Each function returns an argument of otelcol.Keys.
 package collectorkeys
 
 import "maps"
@@ -19,7 +19,7 @@ func with(a, b map[string]string) map[string]string {
 	return out
 }
 
-// matches are the keys of the blocks include and exclude.
+// matches returns the keys of the blocks `include` and `exclude`.
 func matches() map[string]string {
 	const forLogs = "Only for logs."
 	const anyValue = "Value of the attribute. Without it, every value matches."
@@ -50,7 +50,7 @@ func matches() map[string]string {
 	}
 }
 
-// actions are the keys of a change of an attribute.
+// actions returns the keys of an action on an attribute.
 func actions() map[string]string {
 	return map[string]string{
 		"key":           "Name of the attribute. Required, except for delete and hash with a pattern.",
@@ -68,7 +68,7 @@ func actions() map[string]string {
 	}
 }
 
-// Attributes returns the keys of the processor attributes.
+// Attributes returns the keys of the `attributes` processor.
 func Attributes() map[string]string {
 	return with(with(matches(), actions()), map[string]string{
 		"include": "Spans that are changed. At least one condition is required, and all must be met. Without " +
@@ -78,12 +78,12 @@ func Attributes() map[string]string {
 	})
 }
 
-// Resource returns the keys of the processor resource.
+// Resource returns the keys of the `resource` processor.
 func Resource() map[string]string {
 	return with(actions(), map[string]string{"attributes": "Changes of attributes of resources, in this order."})
 }
 
-// Filter returns the keys of the processor filter.
+// Filter returns the keys of the `filter` processor.
 func Filter() map[string]string {
 	return with(matches(), map[string]string{
 		"error_mode":    errorMode,
@@ -103,7 +103,7 @@ func Filter() map[string]string {
 	})
 }
 
-// Transform returns the keys of the processor transform.
+// Transform returns the keys of the `transform` processor.
 func Transform() map[string]string {
 	return map[string]string{
 		"error_mode": errorMode,
@@ -118,7 +118,7 @@ func Transform() map[string]string {
 	}
 }
 
-// GroupByTrace returns the keys of the processor groupbytrace.
+// GroupByTrace returns the keys of the `groupbytrace` processor.
 func GroupByTrace() map[string]string {
 	return map[string]string{
 		"num_traces":      "Maximum number of traces that are held. Above it, the oldest trace is dropped.",
@@ -129,7 +129,7 @@ func GroupByTrace() map[string]string {
 	}
 }
 
-// Redaction returns the keys of the processor redaction.
+// Redaction returns the keys of the `redaction` processor.
 func Redaction() map[string]string {
 	const enabled = "Whether the texts are sanitized."
 	const attributes = "Attributes that contain the texts."
@@ -163,7 +163,7 @@ func Redaction() map[string]string {
 	}
 }
 
-// TailSampling returns the keys of the processor tail_sampling.
+// TailSampling returns the keys of the `tail_sampling` processor.
 func TailSampling() map[string]string {
 	const ottl = "Conditions in OTTL, one of which must be met by "
 	return map[string]string{

@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// ThriftUDPReceiver returns the flags of receiver thriftudp. Each processor has two names: the
-// documented one and the one that existing command lines use.
+// ThriftUDPReceiver returns the flags of the `thriftudp` receiver. Each processor has two names:
+// the documented one and the one in existing command lines.
 func ThriftUDPReceiver() []pipeline.Flag {
 	compact := processorFlags("jaeger-compact", "compact")
 	compact[0].Distinctive = "PROCESSOR_JAEGER_"
@@ -37,7 +37,7 @@ func processorFlags(name, key string) []pipeline.Flag {
 	}
 }
 
-// NativeExporter returns the flags of exporter native.
+// NativeExporter returns the flags of the `native` exporter.
 func NativeExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "reporter.type", Always: "grpc",
@@ -62,8 +62,8 @@ func clientTLSFlags(prefix, key string) []pipeline.Flag {
 	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: insecure, Switch: true, Value: negation, Doc: "Whether to use TLS."})
 }
 
-// tlsKeys returns the flags for the keys of the TLS block of a client at key. address is the name
-// of the key for the address of the server.
+// tlsKeys returns the flags for the keys of a client's TLS block at key. address is the name of the
+// key for the server's address.
 func tlsKeys(prefix, key, address string) []pipeline.Flag {
 	flags := []pipeline.Flag{
 		{Name: "ca", Key: "ca_file",
@@ -81,7 +81,7 @@ func tlsKeys(prefix, key, address string) []pipeline.Flag {
 	return flags
 }
 
-// ResourceTags returns the flags of processor resource_tags.
+// ResourceTags returns the flags of the `resource_tags` processor.
 func ResourceTags() []pipeline.Flag {
 	const doc = "Tags to add to the process of every span, as key=value,key2=${NAME:default}. " +
 		"A tag is omitted if its environment variable NAME is not set and it has no default."
@@ -153,8 +153,8 @@ func addresses(text string) (list []string, _ error) {
 	return list, nil
 }
 
-// Limits of the keys of a UDP listener, in bytes. datagramSize is what a datagram counts for in the
-// queue: clients send up to 65,000 bytes in one.
+// Limits of the keys of a UDP listener, in bytes. datagramSize is the assumed size of a datagram in
+// the queue: clients send up to 65,000 bytes in one.
 const (
 	datagramSize  = 64 << 10
 	minQueueSize  = 1 << 20

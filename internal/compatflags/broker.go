@@ -7,26 +7,26 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// broker is the type of exporter that --span-storage.type may name although no component can read
-// it: ingesters store what it writes.
+// broker is a type of exporter that --span-storage.type may name although no component can read
+// from it: ingesters store the spans that it writes.
 const broker = "kafka"
 
-// brokerDefaults are the keys of the broker that have other defaults in the tools whose flag this
-// is, so that their ingesters read what this program writes.
+// brokerDefaults are keys of the broker whose defaults differ in Jaeger 1, so that its ingesters
+// can read what this program writes.
 var brokerDefaults = []struct{ key, value string }{{"topic", "jaeger-spans"}, {"encoding", "jaeger_proto"}}
 
-// storeServer is the type of extension that serves a store to other processes. It is of no use in a
+// storeServer is the type of extension that serves a store to other processes. It is useless in a
 // process without a store.
 const storeServer = "remote_storage"
 
-// writesToBroker reports whether the flag asks only for what a configuration without a store does:
-// it writes to the broker.
+// writesToBroker reports whether the flag names only the broker, so that the configuration needs no
+// store.
 func writesToBroker(c pipeline.FlagTarget, text string) bool {
 	_, configured := c.Exporters()
 	return strings.TrimSpace(text) == broker && slices.Contains(configured, broker)
 }
 
-// replaceByBroker makes pipelines end in the broker instead of a store. It is an error if a
+// replaceByBroker makes pipelines export to the broker instead of a store. It is an error if a
 // component reads the store.
 func replaceByBroker(c pipeline.FlagTarget, store pipeline.FlagStore) {
 	for _, r := range store.Readers {
@@ -62,7 +62,7 @@ func setBrokerDefaults(c pipeline.FlagTarget) {
 	}
 }
 
-// readableFirst moves the broker behind the stores: spans are read from the first of them.
+// readableFirst moves the broker after the stores: spans are read from the first store.
 func readableFirst(types []string) {
 	slices.SortStableFunc(types, func(a, b string) int {
 		switch {

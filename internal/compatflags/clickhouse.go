@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// ClickHouseExporter returns the flags of exporter clickhouse. They have the names of the keys of
-// Jaeger 2 for its ClickHouse storage.
+// ClickHouseExporter returns the flags of the `clickhouse` exporter. They are named like the keys
+// of Jaeger 2's ClickHouse storage.
 func ClickHouseExporter() []pipeline.Flag {
 	return append(optionalTLSFlags("clickhouse.tls."),
 		pipeline.Flag{Name: "clickhouse.addresses", Key: "endpoints", Value: list,
@@ -26,8 +26,8 @@ func ClickHouseExporter() []pipeline.Flag {
 	)
 }
 
-// optionalTLSFlags returns the flags for the block tls of a client that connects without TLS if
-// there is none.
+// optionalTLSFlags returns the flags for the block `tls` of a client. Without the block, the client
+// connects without TLS.
 func optionalTLSFlags(prefix string) []pipeline.Flag {
 	flags := tlsKeys(prefix, "tls", "address")
 	for i := range flags {

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// NativeReceiver returns the flags of receiver native.
+// NativeReceiver returns the flags of the `native` receiver.
 func NativeReceiver() []pipeline.Flag {
 	return slices.Concat(
 		grpcFlags("collector.grpc-server.", "Address on which to accept spans in the native format over gRPC."),
@@ -22,7 +22,7 @@ func NativeReceiver() []pipeline.Flag {
 		tlsFlags("collector.grpc", grpc+"::tls"), tlsFlags("collector.http", http+"::tls"), tenancyFlags(grpc), tenancyFlags(http))
 }
 
-// ZipkinReceiver returns the flags of receiver zipkin.
+// ZipkinReceiver returns the flags of the `zipkin` receiver.
 func ZipkinReceiver() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.zipkin.host-port", Distinctive: "COLLECTOR_ZIPKIN_", Key: "endpoint", Adds: true, Value: hostPort,
@@ -34,7 +34,7 @@ func ZipkinReceiver() []pipeline.Flag {
 	}, tlsFlags("collector.zipkin", "tls"), corsFlags("collector.zipkin", ""), tenancyFlags(""))
 }
 
-// ProbabilisticSampler returns the flags of processor probabilistic_sampler.
+// ProbabilisticSampler returns the flags of the `probabilistic_sampler` processor.
 func ProbabilisticSampler() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "downsampling.ratio", Key: "sampling_percentage", Adds: true, Value: percentage,
@@ -43,7 +43,7 @@ func ProbabilisticSampler() []pipeline.Flag {
 	}
 }
 
-// percentage converts a share from 0 to 1 to a percentage. The share 1 needs no processor.
+// percentage converts a probability to a percentage. The probability 1 needs no processor.
 func percentage(text string) (any, error) {
 	share, err := strconv.ParseFloat(text, 64)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// family returns flags that are accepted without an effect: those of names and, as flags that may
-// be given without a value, those of switches. instead is the text of the warnings.
+// family returns flags that are accepted without an effect: names are flags with a value, switches
+// are flags whose value is optional. instead is the text of the warnings.
 func family(prefix, instead, names, switches string) []pipeline.Flag {
 	var flags []pipeline.Flag
 	add := func(names string, isSwitch bool) {
@@ -26,8 +26,8 @@ const (
 	tlsSwitches = "tls tls.enabled tls.skip-host-verify tls.verify-host "
 )
 
-// OtherStores returns the flags of stores that this program does not have. They have no effect; the
-// store itself is rejected by --span-storage.type.
+// OtherStores returns the flags of stores that this program does not support. They have no effect;
+// --span-storage.type rejects the store itself.
 func OtherStores() []pipeline.Flag {
 	const (
 		instead       = "spans are stored without a database; the keys of exporters.disk configure the embedded store"

@@ -1,6 +1,6 @@
-// Package compatflags defines the command-line flags that established tracing tools have, so that
-// their command lines work unchanged. Each flag sets a key of a component's configuration, or has
-// no effect and names the key to use instead. The list of components attaches the flags to the
+// Package compatflags defines the command-line flags of established tracing tools, so that existing
+// command lines work unchanged. Each flag sets a key of a component's configuration, or has no
+// effect and names the key to use instead. The list of components attaches the flags to the
 // factories.
 package compatflags
 
@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// OTLPReceiver returns the flags of receiver otlp.
+// OTLPReceiver returns the flags of the `otlp` receiver.
 func OTLPReceiver() []pipeline.Flag {
 	const inMemory = "set service.limits.inflight to limit the bytes of requests in memory"
 	return slices.Concat([]pipeline.Flag{
@@ -31,7 +31,7 @@ func OTLPReceiver() []pipeline.Flag {
 		corsFlags("collector.otlp.http", http), tenancyFlags(grpc), tenancyFlags(http))
 }
 
-// Blocks of the listeners of receivers that have two.
+// Blocks of receivers with two listeners.
 const (
 	grpc = "protocols::grpc"
 	http = "protocols::http"
@@ -65,7 +65,7 @@ func httpFlags(prefix, doc string) []pipeline.Flag {
 	}
 }
 
-// DiskExporter returns the flags of exporter disk.
+// DiskExporter returns the flags of the `disk` exporter.
 func DiskExporter() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "badger.span-store-ttl", Distinctive: "BADGER_", Key: "retention::time", Doc: "Time for which the embedded store keeps spans."},
@@ -83,8 +83,8 @@ func DiskExporter() []pipeline.Flag {
 	}
 }
 
-// storeFolder returns the folder of the embedded store below a folder of another store, whose files
-// stay untouched. An empty text stands for the default folder.
+// storeFolder returns a folder for the embedded store inside the folder of another store, whose
+// files are not touched. An empty text means the default folder.
 func storeFolder(folder string) (any, error) {
 	if folder == "" {
 		return "", nil
@@ -92,7 +92,7 @@ func storeFolder(folder string) (any, error) {
 	return filepath.Join(folder, "disk"), nil
 }
 
-// MemoryExporter returns the flags of exporter memory.
+// MemoryExporter returns the flags of the `memory` exporter.
 func MemoryExporter() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "memory.max-traces", Instead: "the memory store is limited in bytes: set exporters.memory.max_bytes"},
@@ -189,7 +189,7 @@ func corsFlags(prefix, key string) []pipeline.Flag {
 }
 
 // tenancyFlags returns the tenancy flags of the listener at key, or of the component if key is "".
-// They apply to all listeners that have them.
+// They apply to all listeners with tenancy keys.
 func tenancyFlags(key string) []pipeline.Flag {
 	block := below(key, "tenancy")
 	return []pipeline.Flag{

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// KafkaExporter returns the flags of exporter kafka.
+// KafkaExporter returns the flags of the `kafka` exporter.
 func KafkaExporter() []pipeline.Flag {
 	const (
 		prefix   = "kafka.producer."
@@ -33,7 +33,7 @@ func KafkaExporter() []pipeline.Flag {
 	}, kafkaClient(prefix), kafkaOld())
 }
 
-// KafkaReceiver returns the flags of receiver kafka, those of an ingester.
+// KafkaReceiver returns the flags of the `kafka` receiver, which are the flags of an ingester.
 func KafkaReceiver() []pipeline.Flag {
 	const prefix = "kafka.consumer."
 	return slices.Concat([]pipeline.Flag{
@@ -49,7 +49,7 @@ func KafkaReceiver() []pipeline.Flag {
 	}, kafkaClient(prefix), kafkaOld(), tenancyFlags(""))
 }
 
-// kafkaClient returns the flags for the connection, the topic and its encoding.
+// kafkaClient returns the flags for the connection, the topic and the encoding.
 func kafkaClient(prefix string) []pipeline.Flag {
 	const (
 		sasl        = "auth::sasl"

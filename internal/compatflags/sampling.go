@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Sampling returns the flags of extension sampling.
+// Sampling returns the flags of the `sampling` extension.
 func Sampling() []pipeline.Flag {
 	flags := []pipeline.Flag{
 		{Name: "sampling.strategies-file", Distinctive: "SAMPLING_STRATEGIES_", Block: "file", Key: "file::path",
@@ -42,12 +42,12 @@ func Sampling() []pipeline.Flag {
 	return slices.Concat(flags, tls)
 }
 
-// samplingType is the flag of the environment variable SAMPLING_CONFIG_TYPE. It is applied when
-// components are added: the reference to the disk store becomes one to the store of the
-// configuration, before --span-storage.type replaces all of them.
+// samplingType is the flag for the environment variable SAMPLING_CONFIG_TYPE. It is applied when
+// components are added: the reference to the disk store becomes a reference to the store of the
+// configuration, before --span-storage.type replaces all references.
 const samplingType = "sampling-config.type"
 
-// AdaptiveSampling returns the flags of processor adaptive_sampling.
+// AdaptiveSampling returns the flags of the `adaptive_sampling` processor.
 func AdaptiveSampling() []pipeline.Flag {
 	return []pipeline.Flag{{Name: samplingType, Key: "sampling", Adds: true, Value: whenAdaptive("sampling", nil),
 		Doc: "Source of sampling strategies: file or adaptive. Adaptive strategies are calculated from the observed traces."}}

@@ -6,7 +6,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// GRPCExporter returns the flags of exporter grpc.
+// GRPCExporter returns the flags of the `grpc` exporter.
 func GRPCExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "grpc-storage.server", Key: "endpoint", Distinctive: "GRPC_STORAGE_", Value: oneServer,
@@ -18,14 +18,14 @@ func GRPCExporter() []pipeline.Flag {
 	}, clientTLSFlags("grpc-storage", "tls"))
 }
 
-// RemoteStorage returns the flags of extension remote_storage.
+// RemoteStorage returns the flags of the `remote_storage` extension.
 func RemoteStorage() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "grpc.host-port", Key: "endpoint", Value: hostPort, Doc: "Address on which to serve the remote storage API."},
 	}, tlsFlags("grpc", "tls"), tenancyFlags(""))
 }
 
-// oneServer parses the address of a server. Of several it returns none.
+// oneServer parses the address of a server. It returns none if there are several.
 func oneServer(text string) (any, error) {
 	servers, err := addresses(text)
 	if err != nil || len(servers) > 1 {

@@ -18,7 +18,7 @@ func Whole() []pipeline.Flag {
 	}
 }
 
-// replaceStore replaces the exporters that are referenced by others.
+// replaceStore replaces the exporters that other components reference.
 func replaceStore(c pipeline.FlagTarget, text string) {
 	store := c.Store()
 	if len(store.Readers) == 0 {
@@ -50,17 +50,17 @@ func isBuiltIn(c pipeline.FlagTarget, exporter string) bool {
 	return slices.Contains(known, exporter)
 }
 
-// Exporters that replace the store "blackhole": the one that discards spans, and the one, without
-// spans, that queries read.
+// Exporters that replace the store "blackhole": one discards spans, and queries read the other one,
+// which is empty.
 const (
 	discarding = "nop"
 	emptyStore = "memory"
 )
 
-// foreignStore says what becomes of a store of other tools.
+// foreignStore says what replaces a store of other tools.
 type foreignStore struct {
 	exporter string // type of exporter to use instead
-	replaced bool   // the exporter is used without being asked for
+	replaced bool   // the exporter is used automatically
 	text     string // why, and what happens to stored spans
 }
 
@@ -80,13 +80,12 @@ var foreignStores = map[string]foreignStore{
 		"set --grpc-storage.server to its address; the spans that it has stored stay available"},
 }
 
-// readElsewhere replaces stores in a process that writes no spans and reads the store of a
-// collector.
+// readElsewhere replaces stores in a process that writes no spans but reads a collector's store.
 var readElsewhere = foreignStore{"grpc", false, "the query service reads the store of a collector: set --grpc-storage.server to its " +
 	"address, port 17271; " + oldSpans}
 
-// knownStores returns the types of exporters that the flag asks for. It reports stores of other
-// tools: a warning for those that are replaced, an error for all others.
+// knownStores returns the types of exporters that the flag names. It reports stores of other tools:
+// a warning for stores that are replaced, an error for all others.
 func knownStores(c pipeline.FlagTarget, text string, store pipeline.FlagStore) (types []string, ok bool) {
 	ok = true
 	for typ := range strings.SplitSeq(text, ",") {

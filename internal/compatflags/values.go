@@ -22,6 +22,6 @@ func hostPort(text string) (any, error) {
 	return text, nil
 }
 
-// lower and upper are [pipeline.Flag.Value] for words in any case.
+// lower and upper are [pipeline.Flag.Value] functions for words in any case.
 func lower(text string) (any, error) { return strings.ToLower(text), nil }
 func upper(text string) (any, error) { return strings.ToUpper(text), nil }

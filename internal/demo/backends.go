@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Hosts of what the services use, and which sends no spans.
+// Hosts of backends, which send no spans.
 const (
 	cacheHost    = "redis.shop.example"
 	databaseHost = "postgres.shop.example"

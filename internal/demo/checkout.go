@@ -47,7 +47,7 @@ func placeOrder(o *operation) error {
 	return nil
 }
 
-// shippingQuote asks for the costs of shipping.
+// shippingQuote requests the shipping costs.
 func shippingQuote(o *operation) error {
 	return o.http(shipping, http.MethodPost, "/quotes", "/quotes", func(o *operation) error {
 		return o.external(http.MethodGet, carrierHost, "/rates", "parcels", 0, func(o *operation) error {
@@ -73,14 +73,14 @@ func reserve(o *operation) error {
 // Behaviour of the bad versions of payment.
 const (
 	flagKey = "instant-settlement"
-	// shareOn is the share of payments with the flag on, shareTimeout that of their attempts that
-	// time out.
+	// shareOn is the share of payments with the flag on, shareTimeout the share of their attempts
+	// that time out.
 	shareOn, shareTimeout = 0.7, 0.97
 	providerTimeout       = 700 * time.Millisecond
 	attempts              = 3
 )
 
-// charge charges a payment. Where the flag of bad versions is on, the provider rarely answers.
+// charge charges a payment. Where the flag of bad versions is on, the provider rarely responds.
 func charge(o *operation, total float64) error {
 	o.span.SetAttributes(attribute.Float64("payment.amount", total), attribute.String("payment.method", pick(o.request, methods)))
 	bad := false
@@ -117,7 +117,7 @@ func charge(o *operation, total float64) error {
 
 var methods = []string{"card", "card", "wallet", "invoice"}
 
-// provider answers a request to the provider of payments. A share of them times out.
+// provider simulates a request to the payment provider. A share of the requests times out.
 func provider(share float64) handler {
 	return func(o *operation) error {
 		if !o.chance(share) {

@@ -18,9 +18,9 @@ const topic = "orders"
 
 const (
 	partitions = 4
-	// mailEvery is the number of seconds between two times at which mails are sent.
+	// mailEvery is the number of seconds between two batches of mails.
 	mailEvery = 2
-	// mailBatch is the maximum number of mails of a batch, which takes less than lag.
+	// mailBatch is the maximum number of mails in a batch, which takes less than lag.
 	mailBatch = 50
 )
 
@@ -67,7 +67,7 @@ func (o *operation) ship(m message) {
 	s.end(err)
 }
 
-// mail sends the mails for the orders that are in the topic at a time.
+// mail sends the mails for the orders in the topic at a time.
 func (s *Shop) mail(at time.Time, random *rand.Rand) {
 	var due, rest []message
 	for _, m := range s.mails {

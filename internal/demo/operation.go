@@ -20,7 +20,7 @@ import (
 var propagator propagation.TextMapPropagator = propagation.TraceContext{}
 
 const (
-	// networkTime is the median time of a message between two hosts.
+	// networkTime is the median time that a message takes between two hosts.
 	networkTime = 400 * time.Microsecond
 	// spread is the standard deviation of the logarithm of durations.
 	spread = 0.35
@@ -36,8 +36,7 @@ type request struct {
 	tier   string
 }
 
-// operation is the work of an instance for a request: a span that is not ended, and its virtual
-// time.
+// operation is an instance's work for a request: a span that has not ended, and its virtual time.
 type operation struct {
 	*request
 	ctx  context.Context // with the span
@@ -46,7 +45,7 @@ type operation struct {
 	now  time.Time
 }
 
-// handler does the work of an operation. The span is ended afterwards.
+// handler does the work of an operation, whose span ends afterwards.
 type handler func(*operation) error
 
 // failure is the error of an operation.
@@ -61,7 +60,7 @@ type failure struct {
 // Error returns the message.
 func (f *failure) Error() string { return f.message }
 
-// chance reports true for a share of the calls.
+// chance returns true for a share of the calls.
 func (r *request) chance(share float64) bool { return r.random.Float64() < share }
 
 // about returns a duration that varies around its median.
@@ -81,7 +80,7 @@ func (r *request) start(ctx context.Context, at *instance, now time.Time, name s
 	return &operation{r, ctx, span, at, now}
 }
 
-// child does work of the same instance in a span of its own.
+// child does work of the same instance in a separate span.
 func (o *operation) child(name string, kind trace.SpanKind, attributes []attribute.KeyValue, do handler) error {
 	c := o.start(o.ctx, o.at, o.now, name, kind, attributes)
 	err := do(c)
@@ -90,7 +89,7 @@ func (o *operation) child(name string, kind trace.SpanKind, attributes []attribu
 	return err
 }
 
-// step does work that cannot fail in a span of its own.
+// step does work that cannot fail in a separate span.
 func (o *operation) step(name string, kind trace.SpanKind, attributes []attribute.KeyValue, do func(*operation)) {
 	o.child(name, kind, attributes, func(c *operation) error { //nolint:errcheck // nil
 		do(c)
@@ -128,7 +127,7 @@ func (o *operation) together(all ...handler) (first error) {
 	return first
 }
 
-// call is a call of another service: the spans at both ends.
+// call is a call of another service, with a span at each end.
 type call struct {
 	service            string
 	client, server     string // names of the spans

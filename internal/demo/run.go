@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// lag is the time by which the virtual clock is behind. All spans of a second, including those
-	// of its slowest request, end within it.
+	// lag is the time by which the virtual clock is behind. All spans of a second, including the
+	// spans of its slowest request, end within this time.
 	lag = 5 * time.Second
-	// flushTimeout is the maximum time for sending what is left at the end.
+	// flushTimeout is the maximum time for sending the remaining spans at the end.
 	flushTimeout = 30 * time.Second
 	// deployAfter is the time from the beginning to the first bad version without a backfill;
-	// with one, it is that share of it.
+	// deployShare is the share of a backfill before it.
 	deployAfter, deployShare = 2 * time.Minute, 0.875
 )
 
@@ -25,13 +25,13 @@ type Options struct {
 	Header http.Header // of all requests
 	Rate   float64     // requests of users per second
 	Seed   uint64      // the same seed and time give the same traces
-	// Backfill is the time before now for which traces are sent at once.
+	// Backfill is the time before now for which traces are sent immediately.
 	Backfill time.Duration
 	// DeployAfter is the time from the first request to the first bad version. 0: 2 minutes
 	// without a backfill, otherwise seven eighths of it.
 	DeployAfter time.Duration
 	Once        bool // end after the backfill
-	// Backfilled is called after the backfill, when all of its spans were sent; may be nil.
+	// Backfilled is called after all spans of the backfill have been sent; it may be nil.
 	Backfilled func(Summary)
 	Now        func() time.Time
 }
@@ -42,7 +42,7 @@ type Summary struct {
 	Spans        int // of Requests
 	Acknowledged int // of Spans
 	Deployed     time.Time
-	Version      string // the bad version that appeared then
+	Version      string // the bad version deployed at that time
 	Err          error  // error of the last request that failed, or of sending the last spans
 }
 
@@ -64,8 +64,8 @@ type run struct {
 }
 
 // Run sends traces until ctx ends, or until the end of the backfill if the options say so. It then
-// sends what is left, and returns what was sent. The error says why nothing at all was
-// acknowledged.
+// sends the remaining spans, and returns a summary. The error says why no spans were acknowledged
+// at all.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	end := o.Now().Add(-lag).Truncate(time.Second)
 	begin := end.Add(-o.Backfill).Truncate(time.Second)
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return s, err
 }
 
-// newRun returns a run whose first request is not before begin.
+// newRun returns a run whose first request is at begin or later.
 func newRun(ctx context.Context, o *Options, begin time.Time) (*run, error) {
 	t, err := newTelemetry(ctx, o)
 	if err != nil {
@@ -96,7 +96,7 @@ func newRun(ctx context.Context, o *Options, begin time.Time) (*run, error) {
 	return r, nil
 }
 
-// finish sends what is left until ctx ends, and returns what was sent.
+// finish sends the remaining spans until ctx ends, and returns a summary.
 func (r *run) finish(ctx context.Context) Summary {
 	err := r.telemetry.close(ctx)
 	s := r.summary()
@@ -133,7 +133,7 @@ func (r *run) past(ctx context.Context, begin, end time.Time) error {
 	return r.unreachable()
 }
 
-// present sends the traces of each second when it is over.
+// present sends the traces of each second after it has passed.
 func (r *run) present(ctx context.Context, begin time.Time) error {
 	for at := begin; ; at = at.Add(time.Second) {
 		timer := time.NewTimer(at.Add(time.Second + lag).Sub(r.Now()))

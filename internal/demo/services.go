@@ -37,7 +37,7 @@ func services() []service {
 	}
 }
 
-// hosts is the number of machines on which the instances run.
+// hosts is the number of machines that run the instances.
 const hosts = 4
 
 // instance is an instance of a service in one version.
@@ -59,15 +59,15 @@ func describe(s service, version string, number int) []attribute.KeyValue {
 
 const (
 	goodVersion = "2.13.4"
-	// badPeriod is the time between two releases of a bad version, and badTime how long it runs
-	// before it is rolled back.
+	// badPeriod is the time between two releases of a bad version, badTime the time until it is
+	// rolled back.
 	badPeriod, badTime = 2 * time.Hour, 40 * time.Minute
 	// badInstances is the number of instances of payment that run a bad version.
 	badInstances = 3
 )
 
-// release returns the bad version of payment that runs at a time, or "". Each release has a number
-// of its own.
+// release returns the bad version of payment that runs at a time, or "". Each release has its own
+// number.
 func release(first, at time.Time) string {
 	if at.Before(first) {
 		return ""

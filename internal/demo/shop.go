@@ -15,7 +15,7 @@ import (
 // users is the number of users of the shop.
 const users = 400
 
-// Shop simulates the services. Not safe for concurrent use.
+// Shop simulates the services. It is not safe for concurrent use.
 type Shop struct {
 	ctx      context.Context // without a span
 	rate     float64         // requests of users per second

@@ -17,7 +17,7 @@ const (
 	shareProduct  = 0.35
 )
 
-// visit handles one request of a user, beginning at a time.
+// visit handles one request of a user, starting at a time.
 func (r *request) visit(at time.Time) {
 	switch kind := r.random.Float64(); {
 	case kind < shareCheckout:
@@ -77,7 +77,7 @@ func listProducts(o *operation) error {
 	return nil
 }
 
-// recommend asks for recommendations. The page is shown without them if that fails.
+// recommend requests recommendations. If that fails, the page is shown without them.
 func recommend(o *operation) error {
 	err := o.rpc(recommendation, "Recommendation", "List", func(o *operation) error {
 		o.redis("MGET", "features:"+o.user)

@@ -1,9 +1,9 @@
 // Package docsite renders the documentation in the repository as a site of static files: the pages
-// of the folder docs, the documents in the root folder, and the configuration files that they link
+// in the folder docs, the documents in the root folder, and the configuration files that they link
 // to. The query service serves the site, and `make docs` writes it to a folder.
 //
-// All links in the site are relative, so that it works below any path. The page docs/README.md is
-// its first page and determines the navigation: each of its sections is a group of links.
+// All links in the site are relative, so that it works below any path. The first page,
+// docs/README.md, determines the navigation: each of its sections is a group of links.
 package docsite
 
 import (
@@ -30,7 +30,7 @@ type File struct {
 	ETag    string // entity tag, with quotes
 }
 
-// Site is a rendered site. It does not change and is safe for concurrent use.
+// Site is a rendered site. It is immutable.
 type Site struct {
 	files map[string]File
 }
@@ -105,7 +105,8 @@ func (s *Site) WriteFolder(dir string) error {
 	return errors.Join(errs...)
 }
 
-// contentType returns the type of a file. The types that package mime knows depend on the host.
+// contentType returns the media type of a file. It does not use package mime, whose types depend on
+// the host.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":

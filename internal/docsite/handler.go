@@ -16,7 +16,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // Handler serves the documentation in a file system with the files of the repository, below a
 // prefix such as "/docs". The web UI is at the parent of the prefix. The site is rendered at the
-// first request. Relative links and the redirection of the prefix work behind proxies that remove
+// first request. Relative links and the redirect from the prefix work behind proxies that remove
 // parts of paths.
 func Handler(prefix string, repository fs.FS) http.Handler {
 	site := sync.OnceValues(func() (*Site, error) { return New(repository, "../") })
@@ -49,7 +49,7 @@ func serve(w http.ResponseWriter, r *http.Request, s *Site, name string) {
 	h := w.Header()
 	h.Set("Content-Type", f.Type)
 	h.Set("Cache-Control", "no-cache") // clients keep the file and ask whether it is current
-	h.Set("ETag", "W/"+f.ETag)         // weak: answers are also compressed
+	h.Set("ETag", "W/"+f.ETag)         // weak: responses may be compressed
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Content-Security-Policy", policy)

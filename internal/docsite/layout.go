@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// layout is what all pages have around their content.
+// layout is the frame around the content of all pages.
 type layout struct {
 	template *template.Template
 	groups   []group
@@ -21,13 +21,13 @@ type layout struct {
 type group struct {
 	Name  string
 	Links []link
-	Open  bool // its links are shown: it has the page, or it is the first one and none has
+	Open  bool // its links are shown: it contains the page, or it is the first group and none contains the page
 }
 
 // link is a link of the navigation.
 type link struct {
 	Text, URL string
-	Current   string // "page" if the link leads to the page that has it, "true" if to the page above, or ""
+	Current   string // "page" if the link leads to the page itself, "true" if to its parent, or ""
 }
 
 func newLayout(pages []*page, home string) (*layout, error) {
@@ -48,8 +48,8 @@ func newLayout(pages []*page, home string) (*layout, error) {
 	return l, nil
 }
 
-// groupsOf returns the sections of the first page that list pages of the site. A link is named by
-// the title of its page.
+// groupsOf returns the sections of the first page that list pages of the site. The name of a link
+// is the title of its page.
 func groupsOf(first *page, titles map[string]string) []group {
 	var groups []group
 	for n := first.tree.FirstChild(); n != nil; n = n.NextSibling() {
@@ -123,14 +123,14 @@ func (l *layout) render(p *page) ([]byte, error) {
 	html := strings.ReplaceAll(content.String(), "<pre>", `<pre tabindex="0">`)
 	html = strings.ReplaceAll(html, "<table>", `<div class="table" tabindex="0" role="group" aria-label="Table"><table>`)
 	html = strings.ReplaceAll(html, "</table>", "</table></div>")
-	v.Content = template.HTML(html) //nolint:gosec // made of the files of the repository
+	v.Content = template.HTML(html) //nolint:gosec // built from files in the repository
 	var b bytes.Buffer
 	err := l.template.Execute(&b, v)
 	return b.Bytes(), err
 }
 
-// current returns what a link to a page is for another page: the pages of a folder belong to the
-// page of the same name.
+// current returns the relation of a link's target to the current page: the pages in a folder belong
+// to the page with the same name.
 func current(to, page string) string {
 	switch {
 	case to == page:

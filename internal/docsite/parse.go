@@ -136,7 +136,7 @@ func relative(from, to string) string {
 	return filepath.ToSlash(link)
 }
 
-// replaceRepositoryLinks replaces links to what the site does not have with their text.
+// replaceRepositoryLinks replaces links to files outside of the site with their text.
 func (p *page) replaceRepositoryLinks() {
 	var links []*ast.Link
 	p.each(func(n ast.Node) {
@@ -159,8 +159,8 @@ func (p *page) replaceRepositoryLinks() {
 // fileName is the text of a link that only repeats the name of a file.
 var fileName = regexp.MustCompile(`^[\w./-]+\.md$`)
 
-// nameLinks names links by the title of the page that they lead to, and by the heading, where their
-// text is only the name of its file: readers of the site see no files.
+// nameLinks replaces link texts that are only file names with the title and heading of the target:
+// readers of the site see no files.
 func nameLinks(pages []*page) {
 	byTarget := make(map[string]*page, len(pages))
 	for _, p := range pages {
@@ -187,8 +187,8 @@ func nameLinks(pages []*page) {
 	}
 }
 
-// headingIDs makes the ids of headings as code hosting sites do, so that links to them work in both
-// places.
+// headingIDs generates the ids of headings as code hosting sites do, so that links to them work in
+// both places.
 type headingIDs struct{ seen map[string]int }
 
 // Generate implements [parser.IDs].

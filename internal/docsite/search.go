@@ -10,20 +10,21 @@ import (
 )
 
 const (
-	// indexedLevel is the deepest level of headings that are results of their own.
+	// indexedLevel is the deepest level of headings that are separate results.
 	indexedLevel = 4
 	// minWord and maxWord limit the length of indexed words in bytes.
 	minWord, maxWord = 2, 40
-	// excerptLength is the maximum length in bytes of the text that is shown of a result.
+	// excerptLength is the maximum length of the excerpt in a result, in bytes.
 	excerptLength = 140
 )
 
-// index is what site.js searches: the words of each section of each page.
+// index is the data that site.js searches: the words of each section of each page.
 type index struct {
 	Pages    [][2]string      `json:"pages"`    // URL and title
 	Sections []indexedSection `json:"sections"` // in the order of the pages
 
-	// Words are the sections that have a word: the first one, then the distances between them.
+	// Words has the sections that contain each word: the first one, then the distances between
+	// them.
 	Words map[string][]int `json:"words"`
 	last  map[string]int
 }
@@ -58,7 +59,7 @@ func (x *index) addPage(p *page) {
 	})
 }
 
-// beginSection begins a section of the last page.
+// beginSection starts a section of the last page.
 func (x *index) beginSection(h heading) {
 	x.Sections = append(x.Sections, indexedSection{Page: len(x.Pages) - 1, ID: h.id, Heading: h.text})
 }
@@ -88,7 +89,7 @@ func (x *index) words(s string) {
 	}
 }
 
-// wordsOf returns the words of a text as site.js splits searches: letters, digits and underscores.
+// wordsOf splits a text into words as site.js splits searches: letters, digits and underscores.
 func wordsOf(s string) []string {
 	var words []string
 	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
@@ -101,7 +102,7 @@ func wordsOf(s string) []string {
 	return words
 }
 
-// script returns the index as a script, which also works when pages are opened as files.
+// script returns the index as a script, which works even when pages are opened as files.
 func (x *index) script() ([]byte, error) {
 	for i := range x.Sections {
 		x.Sections[i].Excerpt = strings.ToValidUTF8(x.Sections[i].Excerpt[:min(len(x.Sections[i].Excerpt), excerptLength)], "")

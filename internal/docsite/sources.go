@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Sources are the files of the repository that a site is made of, as patterns of path.Match, beside
-// all files below the folder docs.
+// Sources are the files of the repository from which a site is built, in addition to all files in
+// the folder docs, as patterns of path.Match.
 var sourcePatterns = []string{
 	"*.md",
 	"config-examples/*.yaml",
@@ -15,19 +15,19 @@ var sourcePatterns = []string{
 	"deploy/helm/tracing/values.yaml",
 }
 
-// The files of the web UI that the site shares: its colours, sizes and fonts, and its icon.
+// The files that the site shares with the web UI: colors, sizes and fonts, and the icon.
 const (
 	tokensFile = "ui/src/shell/tokens.css"
 	iconFile   = "ui/public/favicon.svg"
 )
 
-// firstPage is the source of the first page, and of the navigation.
+// firstPage is the source of the first page and of the navigation.
 const firstPage = "docs/README.md"
 
-// sources is the content of the files of the repository that a site is made of.
+// sources is the content of the files from which a site is built.
 type sources struct {
 	pages map[string][]byte // Markdown and YAML, by the path in the repository
-	raw   map[string][]byte // files of the site that are copied, by their name in the site
+	raw   map[string][]byte // files that are copied, by their name in the site
 }
 
 func readSources(repository fs.FS) (*sources, error) {
@@ -64,8 +64,8 @@ func readSources(repository fs.FS) (*sources, error) {
 	})
 }
 
-// targetOf returns the name in the site of a file of the repository, or "" if the site does not
-// have it.
+// targetOf returns the name that a file of the repository has in the site, or "" if it is not part
+// of the site.
 func (s *sources) targetOf(source string) string {
 	name := strings.TrimPrefix(source, "docs/")
 	if _, ok := s.raw[name]; ok && name != source {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// authTypes are extensions whose settings are keys of listeners and connections here.
+// authTypes are extensions whose settings are keys of listeners and connections in this program.
 var authTypes = []string{"basicauth", "bearertokenauth", "headers_setter"}
 
-// authenticators replaces references to extensions that authenticate by the keys of this program,
-// and leaves out these extensions.
+// authenticators replaces references to authentication extensions with this program's keys, and
+// leaves out the extensions.
 func (r *rewriter) authenticators() {
 	for _, b := range blocks {
 		for _, id := range r.Keys(b.section) {
@@ -54,7 +54,7 @@ type credential struct {
 	prefix string
 }
 
-// setAuth replaces the block auth by keys of this program.
+// setAuth replaces the block `auth` with keys of this program.
 func (r *rewriter) setAuth(block []string, credentials ...credential) {
 	reason := r.Text(at(block, "auth.authenticator")...) + " provides the credentials"
 	r.Drop(at(block, "auth.authenticator"), "")

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// clickHouse are the rules for the exporter clickhouse of Collector Contrib. It has another schema.
+// clickHouse has the rules for the `clickhouse` exporter of Collector Contrib, which has a
+// different schema.
 var clickHouse = slices.Concat(delivery, []rule{
 	{"endpoint", clickHouseEndpoint},
 	{"ttl", to("retention.spans")},
@@ -29,7 +30,7 @@ var clickHouse = slices.Concat(delivery, []rule{
 		"the processor batch joins requests before the queue")},
 }, below("tls", clientTLS))
 
-// createSchema says what happens to tables at start.
+// createSchema translates whether tables are created at start.
 func createSchema(r *rewriter, block, path []string) {
 	create, err := strconv.ParseBool(r.Text(path...))
 	if err != nil {
@@ -54,8 +55,8 @@ var addressKeys = []struct{ parameter, key string }{
 	{"tls_server_name", "tls.server_name_override"},
 }
 
-// clickHouseEndpoint sets endpoints and protocol, and what else the address selects: database,
-// connect_timeout and TLS.
+// clickHouseEndpoint sets the endpoints, the protocol, and the other settings in the address:
+// database, connect_timeout and TLS.
 func clickHouseEndpoint(r *rewriter, block, path []string) {
 	text := r.Text(path...)
 	u, err := url.Parse(text)

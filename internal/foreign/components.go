@@ -94,14 +94,14 @@ const (
 	makesMetrics = "makes metrics or logs of spans, which are not supported"
 )
 
-// InFront says how a component that this program lacks can be used.
+// InFront says how to use a component that this program lacks: in a Collector in front of it.
 const InFront = "run it in a Collector in front of this program"
 
 // Hint returns what replaces a component of another program, or "".
 func Hint(section, typ string) string { return hints[section][typ] }
 
-// Distributes reports whether components of a type decide which exporters get which spans. Without
-// such a component, others would get them, so it must not be left out.
+// Distributes reports whether components of a type decide which exporters get which spans. Such a
+// component must not be left out: other exporters would get the spans.
 func Distributes(section, typ string) bool {
 	return section == connectors && hints[connectors][typ] != makesMetrics || section == processors && typ == "routing"
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fallback is a key that means something else in the Collector if it is missing.
+// fallback is a key with a different default in the Collector.
 type fallback struct {
 	section string
 	types   []string
@@ -13,12 +13,12 @@ type fallback struct {
 	theirs  string // the default of the Collector
 	here    string
 	effect  string // of the difference
-	// unless reports that the difference has no effect, because of another key.
+	// unless reports whether the difference has no effect because of another key.
 	unless func(r *rewriter, component []string) bool
 }
 
-// fallbacks are all of them. Differences without an effect on what is received, selected and sent,
-// and how often, are not listed: limits, buffers, and times of connections.
+// Differences that do not change which spans are received, selected and sent, and how often, are
+// not listed: limits, buffers and connection times.
 var fallbacks = []fallback{
 	{processors, []string{"probabilistic_sampler"}, "mode", "hash_seed", "equalizing", "other traces are selected", hasSeed},
 	{receivers, []string{"kafka"}, "group_id", "otel-collector", "tracing", "reading does not continue at the offsets of that group", nil},
@@ -29,7 +29,7 @@ var fallbacks = []fallback{
 		"resources without service.name have another name", nil},
 }
 
-// hasSeed reports whether a seed selects the mode hash_seed in both programs.
+// hasSeed reports whether a seed selects the mode `hash_seed` in both programs.
 func hasSeed(r *rewriter, component []string) bool {
 	seed := r.Text(at(component, "hash_seed")...)
 	return seed != "" && seed != "0"
@@ -40,7 +40,7 @@ func hasKey(r *rewriter, component []string) bool {
 	return strings.HasPrefix(r.Text(at(component, "encoding")...), "jaeger_")
 }
 
-// fallbacks tells the File about the keys of all components that are missing.
+// fallbacks reports the missing keys of all components to the File.
 func (r *rewriter) fallbacks() {
 	for _, d := range fallbacks {
 		for _, id := range r.Keys(d.section) {

@@ -1,6 +1,7 @@
 // Package foreign rewrites configurations of the OpenTelemetry Collector, which have the same
-// grammar, into the keys and components of this program. The loader applies the rules to what it
-// runs and warns about each change; the command migrate applies them to a file and comments each.
+// syntax, to use the keys and components of this program. The loader applies the rules to the
+// configuration that it runs and warns about each change; the command migrate applies them to a
+// file and adds a comment for each change.
 package foreign
 
 import (
@@ -28,33 +29,34 @@ type File interface {
 	Text(path ...string) string
 	// Texts returns the scalars of the list at path.
 	Texts(path ...string) []string
-	// Drop removes a key, and the keys in with, which are of no use without it. An empty reason
-	// says that nothing was lost.
+	// Drop removes a key, and the keys in with, which are useless without it. An empty reason means
+	// that nothing was lost.
 	Drop(path []string, reason string, with ...[]string)
-	// Omit removes a key that says what is always the case here.
+	// Omit removes a key whose value is always the case in this program.
 	Omit(path []string)
 	// Replaced removes a component or a block whose settings are at other paths now.
 	Replaced(path []string, reason string)
-	// Fallback says that there is no key at path, and what that means in the Collector and here.
+	// Fallback reports that there is no key at path, and what that means in the Collector and in
+	// this program.
 	Fallback(path []string, theirs, here, effect string)
-	// Move moves a value to another path, where nothing is yet. An empty reason says that another
+	// Move moves a value to another path, which must be unused. An empty reason means that another
 	// change explains it.
 	Move(from, to []string, reason string)
-	// Set sets a value to a text. An empty reason says that the meaning is the same.
+	// Set sets a value to a text. An empty reason means that the meaning is the same.
 	Set(path []string, text, reason string)
-	// SetList sets a value to a list of texts. An empty reason says that another change explains
+	// SetList sets a value to a list of texts. An empty reason means that another change explains
 	// it.
 	SetList(path, texts []string, reason string)
 	// Copy sets the value at to to the scalar at from, with a prefix. The value may be a secret.
 	Copy(from, to []string, prefix, reason string)
-	// Replace replaces an item of a list by others.
+	// Replace replaces an item of a list with others.
 	Replace(list []string, item string, by ...string)
 	// Refuse records that the configuration cannot run because of the key at path, and what to do.
 	Refuse(path []string, problem string)
 }
 
 // Rewrite applies all rules for Collector files. known reports whether this program has components
-// of a type in a section; it may have more than the rules know.
+// of a type in a section, including types that the rules do not know.
 func Rewrite(f File, known func(section, typ string) bool) {
 	r := &rewriter{File: f, known: known}
 	r.otherSignals()
@@ -87,7 +89,7 @@ func at(path []string, keys string) []string {
 	return append(path[:len(path):len(path)], strings.Split(keys, ".")...)
 }
 
-// lists returns the paths of the lists in which components of a section are named.
+// lists returns the paths of the lists that name components of a section.
 func lists(f File, section string) (paths [][]string) {
 	if section == extensions {
 		return [][]string{{"service", extensions}}
@@ -121,7 +123,7 @@ func (r *rewriter) dropComponent(section, id, reason string) {
 	r.Drop([]string{section, id}, reason)
 }
 
-// replacedComponent removes a component whose settings are keys of others now.
+// replacedComponent removes a component whose settings have become keys of other components.
 func (r *rewriter) replacedComponent(section, id, reason string) {
 	r.unlist(section, id)
 	r.Replaced([]string{section, id}, reason)

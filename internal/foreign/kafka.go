@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kafkaClient are the rules for keys that the receiver and the exporter kafka share.
+// kafkaClient has the rules for keys that the `kafka` receiver and exporter share.
 var kafkaClient = slices.Concat([]rule{
 	{"logs", drop(onlySpans)},
 	{"metrics", drop(onlySpans)},
@@ -85,7 +85,7 @@ var kafkaReceiver = slices.Concat([]rule{
 	{"telemetry", drop("all metrics are always collected")},
 }, kafkaClient)
 
-// partitionByTrace sets what the keys of records are.
+// partitionByTrace sets the keys of records.
 func partitionByTrace(r *rewriter, block, path []string) {
 	key := "none"
 	if r.Text(path...) == "true" {
@@ -97,7 +97,7 @@ func partitionByTrace(r *rewriter, block, path []string) {
 	}
 }
 
-// compressionLevel leaves out a level that stands for the default, and one that has no effect.
+// compressionLevel leaves out a level that is the default or has no effect.
 func compressionLevel(r *rewriter, block, path []string) {
 	method := r.Text(at(block, "producer.compression")...)
 	if r.Text(path...) == "-1" || !slices.Contains([]string{"gzip", "lz4", "zstd"}, method) {
@@ -112,7 +112,7 @@ func anyPartition(r *rewriter, block, path []string) {
 	r.Set(at(block, "key"), "none", "records without a key are distributed over all partitions")
 }
 
-// removeParent leaves out record_partitioner, which says what is always the case.
+// removeParent leaves out record_partitioner, whose value is always the case.
 func removeParent(r *rewriter, block, path []string) {
 	r.Omit(path)
 	r.Drop(at(block, "record_partitioner"), "")
@@ -130,7 +130,8 @@ func onlyTopic(r *rewriter, block, path []string) {
 	}
 }
 
-// otherStrategy says what another assignment of partitions means for a group with other members.
+// otherStrategy warns about a different assignment of partitions, which matters for groups with
+// other members.
 func otherStrategy(r *rewriter, _, path []string) { dropStrategies(r, path, r.Text(path...)) }
 
 func otherStrategies(r *rewriter, _, path []string) { dropStrategies(r, path, r.Texts(path...)...) }
@@ -153,7 +154,7 @@ func headerExtraction(r *rewriter, _, path []string) {
 	r.Drop(path, reason)
 }
 
-// plainText sets the user and the password of the mechanism PLAIN.
+// plainText sets the user and the password for the mechanism PLAIN.
 func plainText(r *rewriter, block, path []string) {
 	sasl := at(block, "auth.sasl")
 	if r.Has(sasl...) {
@@ -164,7 +165,7 @@ func plainText(r *rewriter, block, path []string) {
 	r.Set(at(sasl, "mechanism"), "PLAIN", "")
 }
 
-// tokenSource replaces an extension that provides tokens by the keys of auth.sasl.oauth.
+// tokenSource replaces an extension that provides tokens with the keys of auth.sasl.oauth.
 func tokenSource(r *rewriter, block, path []string) {
 	id := r.Text(path...)
 	ext, oauth := []string{extensions, id}, at(block, "auth.sasl.oauth")
@@ -195,7 +196,7 @@ func tokenSource(r *rewriter, block, path []string) {
 	r.tokenSources = append(r.tokenSources, id)
 }
 
-// dropTokenSources leaves out the extensions whose settings are keys of auth.sasl.oauth now.
+// dropTokenSources leaves out the extensions whose settings have become keys of auth.sasl.oauth.
 func (r *rewriter) dropTokenSources() {
 	for _, id := range r.tokenSources {
 		if r.Has(extensions, id) && !r.known(extensions, TypeOf(id)) {

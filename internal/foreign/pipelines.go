@@ -8,8 +8,8 @@ import (
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// otherSignals leaves out pipelines of metrics, logs and profiles, and the components that only
-// they use, if there are pipelines of traces beside them.
+// otherSignals leaves out pipelines for metrics, logs and profiles, and the components that only
+// they use, if there are also pipelines for traces.
 func (r *rewriter) otherSignals() {
 	var others []string
 	for _, p := range r.Keys("service", "pipelines") {
@@ -26,7 +26,7 @@ func (r *rewriter) otherSignals() {
 	}
 }
 
-// usedOnlyBy returns the components of a pipeline that only pipelines to be left out list.
+// usedOnlyBy returns the components of a pipeline that are listed only by pipelines to be left out.
 func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
 	type item struct{ list, id string }
 	kept := map[item]bool{}
@@ -131,7 +131,7 @@ func (r *rewriter) splitJaeger(id string) {
 	r.Replaced(from, "the same here is "+strings.Join(by, " and "))
 }
 
-// strategies says what takes the place of the sampling strategies that the receiver jaeger served.
+// strategies says what replaces the sampling strategies that the `jaeger` receiver served.
 const strategies = "receivers serve no strategies of their own; delete it, and add the extension sampling: strategy_file is " +
 	"file.path there, strategy_file_reload_interval is file.reload_interval, host_endpoint is http.endpoint, and endpoint is remote.endpoint"
 

@@ -7,7 +7,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// programs recognizes files of other programs by words that only they have.
+// programs recognizes files of other programs by words that occur only in them.
 var programs = []struct {
 	matches func(keys map[string]yaml.Node, text []byte) bool
 	hint    func(file string) string
@@ -38,8 +38,8 @@ var programs = []struct {
 // maxRecognized is the maximum size of a file that is recognized, in bytes.
 const maxRecognized = 1 << 20
 
-// Recognize returns what to do with the configuration file of another program, or "" if it is none
-// of a known one. text is the content of the file.
+// Recognize returns what to do with the configuration file of another program, or "" if it is not
+// the file of a known program. text is the content of the file.
 func Recognize(file string, text []byte) (hint string) {
 	if len(text) > maxRecognized {
 		return ""
@@ -58,7 +58,7 @@ func Recognize(file string, text []byte) (hint string) {
 
 var jaeger2Component = regexp.MustCompile(`^(jaeger_storage|jaeger_query|jaeger_storage_exporter|jaeger_storage_writer|remote_sampling)(/|$)`)
 
-// Identifies reports whether a type of component is one by which Recognize knows the program.
+// Identifies reports whether Recognize recognizes a program by a type of component.
 func Identifies(typ string) bool { return jaeger2Component.MatchString(typ) }
 
 // isJaeger2 reports whether there is a component that only Jaeger 2 has.
@@ -78,14 +78,14 @@ func isJaeger2(keys map[string]yaml.Node, _ []byte) bool {
 	return false
 }
 
-// isManifest reports whether there are the keys of Kubernetes. The file may have more documents.
+// isManifest reports whether the file has the keys of Kubernetes. It may have several documents.
 func isManifest(keys map[string]yaml.Node, _ []byte) bool {
 	_, kind := keys["kind"]
 	_, version := keys["apiVersion"]
 	return kind && version
 }
 
-// isRemoteStorage reports whether there are the sections of jaeger-remote-storage.
+// isRemoteStorage reports whether the file has the sections of jaeger-remote-storage.
 func isRemoteStorage(keys map[string]yaml.Node, _ []byte) bool {
 	node := keys["storage"]
 	var storage map[string]yaml.Node

@@ -20,7 +20,7 @@ func drop(reason string) action {
 	return func(r *rewriter, _, path []string) { r.Drop(path, reason) }
 }
 
-// quietly leaves out a key that says what is always the case here.
+// quietly leaves out a key whose value is always the case in this program.
 func quietly(r *rewriter, _, path []string) { r.Omit(path) }
 
 // emptied leaves out a block without keys.
@@ -35,7 +35,7 @@ func refuse(problem string) action {
 	return func(r *rewriter, _, path []string) { r.Refuse(path, problem) }
 }
 
-// to moves the value to another key of the block, unless that is there.
+// to moves the value to another key of the block, unless that key exists.
 func to(key string) action {
 	return func(r *rewriter, block, path []string) {
 		if r.Has(at(block, key)...) {
@@ -46,7 +46,7 @@ func to(key string) action {
 	}
 }
 
-// when does something if the value is one of values.
+// when applies an action if the value is one of values.
 func when(do action, values ...string) action {
 	return func(r *rewriter, block, path []string) {
 		if slices.Contains(values, strings.ToLower(r.Text(path...))) {
@@ -60,7 +60,7 @@ func set(text, reason string) action {
 	return func(r *rewriter, _, path []string) { r.Set(path, text, reason) }
 }
 
-// first does what the first action that changes something does.
+// first applies actions until one changes something.
 func first(actions ...action) action {
 	return func(r *rewriter, block, path []string) {
 		for _, do := range actions {
@@ -78,7 +78,7 @@ func lower(r *rewriter, _, path []string) {
 	}
 }
 
-// headers makes a map of a list of names and values.
+// headers turns a list of names and values into a map.
 func headers(r *rewriter, block, path []string) {
 	if !r.Has(at(path, "0")...) {
 		return

@@ -13,8 +13,8 @@ type block struct {
 	rules   []rule
 }
 
-// blocks are the blocks whose keys differ from those of the Collector. Other keys have the same
-// names and meanings in both programs, or are unknown, which is an error.
+// blocks are the blocks whose keys differ from the Collector's. Other keys have the same names and
+// meanings in both programs, or are unknown, which is an error.
 var blocks = []block{
 	{receivers, []string{"otlp", "native"}, "protocols.grpc", grpcServer},
 	{receivers, []string{"otlp", "native"}, "protocols.http", httpServer},
@@ -101,8 +101,8 @@ var udpServer = []rule{
 	{"queue_size", dropDatagrams},
 }
 
-// dropDatagrams leaves out a queue size that is a number of datagrams: here it is a size in bytes,
-// of at least 1 MiB.
+// dropDatagrams leaves out a queue size in datagrams: in this program it is a size in bytes, at
+// least 1 MiB.
 func dropDatagrams(r *rewriter, _, path []string) {
 	if n, err := strconv.Atoi(r.Text(path...)); err == nil && n < 1<<20 {
 		r.Drop(path, "queue_size is a number of bytes here; the default is used")
@@ -133,7 +133,7 @@ var clientTLS = slices.Concat([]rule{
 	{"insecure", insecureWithCA},
 }, anyTLS)
 
-// insecureWithCA leaves out `insecure` where the Collector uses TLS in spite of it.
+// insecureWithCA leaves out `insecure` where the Collector uses TLS despite it.
 func insecureWithCA(r *rewriter, block, path []string) {
 	if r.Text(path...) != "true" {
 		return
@@ -197,7 +197,7 @@ var delivery = []rule{
 
 const queueFolder = "disk is used: the queue is in service.data_dir; the folder of file_storage is neither read nor deleted"
 
-// fileStorage makes a queue in files of a queue with the extension file_storage.
+// fileStorage turns a queue with the `file_storage` extension into a queue on disk.
 func fileStorage(r *rewriter, _, path []string) {
 	if TypeOf(r.Text(path...)) == "file_storage" {
 		r.Set(path, "disk", queueFolder)
@@ -214,7 +214,7 @@ var debug = []rule{
 	{"retry_on_failure", drop("spans are written immediately")},
 }
 
-// logLevel sets the verbosity that a level of the exporter logging stands for.
+// logLevel sets the verbosity for a level of the `logging` exporter.
 func logLevel(r *rewriter, block, path []string) {
 	verbosity := map[string]string{"debug": "detailed", "info": "normal"}[r.Text(path...)]
 	if verbosity == "" {
@@ -275,7 +275,7 @@ var telemetryRules = []rule{
 	{"resource.detection/development", drop("only the attributes of resource describe the process")},
 }
 
-// resourceAttributes makes keys of the resource of a list of names and values.
+// resourceAttributes turns a list of names and values into keys of the resource.
 func resourceAttributes(r *rewriter, block, path []string) {
 	for i := 0; r.Has(at(path, itoa(i))...); i++ {
 		name := r.Text(at(path, itoa(i)+".name")...)

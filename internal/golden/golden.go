@@ -1,4 +1,4 @@
-// Package golden compares what a test produces with a file, and rewrites the file with the flag
+// Package golden compares the output of a test with a file, and rewrites the file with the flag
 // -update:
 //
 //	go test ./receivers/otlp -run TestAnswers -update
@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the tests that run")
 
-// Updating reports whether the tests run with -update. Tests that cannot use [Check] ask it.
+// Updating reports whether the tests run with -update. It is for tests that cannot use [Check].
 func Updating() bool { return *update }
 
 // Check fails the test if got differs from the content of the file, and returns that content. With

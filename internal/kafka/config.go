@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-// ClientConfig holds the keys of a connection to a Kafka cluster. Keys that the OpenTelemetry
-// Collector also has carry the same names.
+// ClientConfig holds the keys of a connection to a Kafka cluster. Their names are the same as in
+// the OpenTelemetry Collector, where it has them.
 type ClientConfig struct {
 	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, host:port. An item may list several, separated by commas. The first broker that answers names the others."`
 	ClientID       string                              `yaml:"client_id" doc:"Name of the client in the log, metrics and quotas of the brokers."`
@@ -23,12 +23,12 @@ type ClientConfig struct {
 	IdleTimeout    pipeline.Duration                   `yaml:"conn_idle_timeout" doc:"Time after which an idle connection is closed, from 100ms to 15m."`
 }
 
-// MetadataConfig says how often the client asks for topics and brokers.
+// MetadataConfig says how often the client requests topics and brokers.
 type MetadataConfig struct {
 	RefreshInterval pipeline.Duration `yaml:"refresh_interval" doc:"Interval, from 1s to 1h, at which the client asks for topics, partitions and brokers even without errors."`
 }
 
-// Bounds of durations, which are those of the client library.
+// Limits of durations, as in the client library.
 const (
 	minRefresh = time.Second
 	maxRefresh = time.Hour
@@ -48,7 +48,7 @@ func DefaultClientConfig() ClientConfig {
 	}
 }
 
-// Validate checks the values that their types do not.
+// Validate checks what the types of the values do not.
 func (c *ClientConfig) Validate() error {
 	var errs []error
 	if len(c.Brokers) == 0 {

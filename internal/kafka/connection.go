@@ -12,8 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-// Connection makes the options by which clients of one component connect to a cluster. Safe for
-// concurrent use after Load.
+// Connection provides the options with which the clients of a component connect to a cluster. It is
+// safe for concurrent use after Load.
 type Connection struct {
 	set  pipeline.Settings
 	cfg  ClientConfig
@@ -38,7 +38,7 @@ func NewConnection(set pipeline.Settings, cfg ClientConfig) (*Connection, error)
 }
 
 // Load reads certificates and secrets for the first time. It must succeed before a client with
-// Options is made.
+// these Options is created.
 func (c *Connection) Load(ctx context.Context) error {
 	if c.tls != nil {
 		if err := c.tls.Load(); err != nil {
@@ -48,9 +48,8 @@ func (c *Connection) Load(ctx context.Context) error {
 	return c.auth.load(ctx)
 }
 
-// Options returns the options that every client of the component has: addresses, identity,
-// encryption, authentication, network, log and the interval of metadata. A component appends those
-// of its own.
+// Options returns the options of every client of the component: addresses, identity, encryption,
+// authentication, network, log and the interval of metadata. A component appends its own options.
 func (c *Connection) Options() []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(c.cfg.addresses()...),
@@ -61,7 +60,7 @@ func (c *Connection) Options() []kgo.Opt {
 		kgo.MetadataMaxAge(c.cfg.Metadata.RefreshInterval.Std()),
 		kgo.MetadataMinAge(min(minMetadataAge, c.cfg.Metadata.RefreshInterval.Std())),
 		kgo.WithLogger(c.log),
-		kgo.DisableClientMetrics(), // this process has its own; some services that speak Kafka's protocol fail at them
+		kgo.DisableClientMetrics(), // this process has its own metrics; some compatible services fail
 	}
 	if m := c.auth.mechanism(); m != nil {
 		opts = append(opts, kgo.SASL(m))
@@ -69,8 +68,8 @@ func (c *Connection) Options() []kgo.Opt {
 	return opts
 }
 
-// Close ends the log and closes idle connections for tokens. No client with the options may run
-// any more.
+// Close ends the log and closes idle connections for tokens. All clients with the options must have
+// been closed.
 func (c *Connection) Close(ctx context.Context) error {
 	c.log.lines.Close()
 	return c.auth.close(ctx)
@@ -87,7 +86,7 @@ func (c *Connection) dial(ctx context.Context, network, address string) (net.Con
 	return c.tls.Client(ctx, conn, address)
 }
 
-// softwareVersion returns the version of this program in the characters that brokers accept.
+// softwareVersion returns the version of this program, with characters that brokers accept.
 func softwareVersion(set pipeline.Settings) string {
 	if set.Process == nil {
 		return unknownVersion

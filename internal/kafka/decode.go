@@ -12,23 +12,23 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Decoder makes batches of the values of records in one encoding. It is safe for concurrent use.
+// Decoder builds batches from the values of records in one encoding. It is safe for concurrent use.
 type Decoder struct {
 	// Format is the wire format for [otlpdata.Meta].
 	Format  string
 	aliases bool // whether batches consist of the values
 	limits  otlpdata.Limits
-	// memory returns the maximum memory of decode in bytes, without the values and without what is
-	// passed to its grow.
+	// memory returns the maximum memory of decode in bytes, without the values and without the
+	// bytes passed to grow.
 	memory func(d *Decoder, values [][]byte) int64
 	decode func(d *Decoder, values [][]byte, m otlpdata.Meta, grow func(int64) error) (*otlpdata.Batch, error)
 }
 
 // zipkinThrift is an encoding that is only read: a list of spans in the binary Thrift protocol, as
-// Zipkin clients and Jaeger write it.
+// written by Zipkin clients and Jaeger.
 const zipkinThrift = "zipkin_thrift"
 
-// decoders has the encodings that can be read, and their names in other programs.
+// decoders has the encodings that can be read, also under their names in other programs.
 var decoders = map[string]Decoder{
 	OTLPProto:    {Format: "otlp", aliases: true, memory: noMemory, decode: decodeOTLPProto},
 	OTLPJSON:     {Format: "otlp", memory: each(otlpJSONMemory), decode: decodeEach(otlpJSON)},
@@ -70,10 +70,10 @@ func decodable() (names []string) {
 // asks for more.
 func (d *Decoder) Memory(values [][]byte) int64 { return d.memory(d, values) }
 
-// Decode makes one batch of the values of records. If it needs more than Memory, it first calls
+// Decode builds one batch from the values of records. If it needs more than Memory, it first calls
 // grow with the number of bytes that it needs in total. Errors of grow are returned unchanged; all
-// others mean that the bytes of at least one value are not valid, and are permanent. The batch may
-// keep the values, which must not be changed afterwards. m.Format is set by Decode.
+// others mean that at least one value is invalid, and are permanent. The batch may keep the values,
+// which must not be modified afterwards. Decode sets m.Format.
 func (d *Decoder) Decode(values [][]byte, m otlpdata.Meta, grow func(int64) error) (*otlpdata.Batch, error) {
 	m.Format = d.Format
 	var refused error
@@ -87,8 +87,8 @@ func (d *Decoder) Decode(values [][]byte, m otlpdata.Meta, grow func(int64) erro
 	return b, err
 }
 
-// Held returns the number of bytes that a batch of Decode holds besides the values, and that a walk
-// of it takes.
+// Held returns the number of bytes that a batch from Decode holds besides the values, including the
+// memory for walking it.
 func (d *Decoder) Held(b *otlpdata.Batch) int64 {
 	if d.aliases {
 		return int64(b.WalkMemory())
@@ -139,7 +139,7 @@ func otlpJSON(d *Decoder, value []byte, m otlpdata.Meta) (*otlpdata.Batch, error
 }
 
 // noLimits is for translated spans: the translation has applied the limits, and senders are not
-// responsible for what it adds.
+// responsible for the data that it adds.
 var noLimits = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Items: math.MaxInt}
 
 func translateZipkin(

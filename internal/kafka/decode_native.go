@@ -12,15 +12,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// errNoSpan is the error of a record of Jaeger without a value. The message of a span may be empty,
-// but no program writes such records: they are tombstones of a compacted topic.
+// errNoSpan is the error for a record in a Jaeger encoding without a value. An empty message is a
+// valid span, but no program writes such records: they are tombstones of a compacted topic.
 var errNoSpan = errors.New("record without a value; expected a span")
 
 func nativeMemory(_ *Decoder, values [][]byte) int64 {
 	return native.ModelSpansMemory(native.TypicalGrowth, values...)
 }
 
-// decodeNativeProto translates records that hold one span each, all in one pass.
+// decodeNativeProto translates records with one span each, all in one pass.
 func decodeNativeProto(d *Decoder, values [][]byte, m otlpdata.Meta, grow func(int64) error) (*otlpdata.Batch, error) {
 	size := 0
 	for _, v := range values {
@@ -55,8 +55,8 @@ func nativeJSONMemory(_ *Decoder, values [][]byte) (sum int64) {
 }
 
 // decodeNativeJSON translates spans in the JSON form of protobuf messages, as Jaeger and the
-// OpenTelemetry Collector write them. The form is slow and rare, so it takes the way through
-// objects and protobuf.
+// OpenTelemetry Collector write them. The form is slow and rare, so it is converted through objects
+// and protobuf.
 func decodeNativeJSON(d *Decoder, values [][]byte, m otlpdata.Meta, grow func(int64) error) (*otlpdata.Batch, error) {
 	spans := make([][]byte, len(values))
 	for i, v := range values {

@@ -11,10 +11,10 @@ type EncodeOptions struct {
 	Key        string // KeyTraceID, KeyService or KeyNone
 	Partitions int    // of the topic; not used with KeyNone
 	MaxBytes   int    // maximum size of the key and value of a record
-	// Grow is called for memory in addition to the batch, with a number of bytes. An error of it
-	// ends the encoding and is returned.
+	// Grow is called for memory in addition to the batch, with a number of bytes. Its error ends
+	// the encoding and is returned.
 	Grow func(bytes int) error
-	// Buffers has memory for the values; nil: new memory for each.
+	// Buffers provides memory for the values; nil: new memory for each.
 	Buffers *Buffers
 }
 
@@ -32,16 +32,17 @@ type Records struct {
 	NoIDs    int // number of spans without ids, which the encoding requires
 
 	assigned []int32  // for each span of the batch, the index of its record, or rejected
-	buffers  *Buffers // of all values; nil: none of them is in one
+	buffers  *Buffers // of all values; nil: no buffers
 }
 
 const rejected int32 = -1
 
-// Encode makes the records of a batch. Every span is in one record or counted as rejected. Records
-// may share memory with the batch. The error is that of o.Grow, or of encoding a batch of objects.
+// Encode builds the records of a batch. Every span is in one record or counted as rejected. Records
+// may share memory with the batch. The error comes from o.Grow, or from encoding a batch of
+// objects.
 //
-// With a key, records hold spans of one partition. A record with the spans of only one trace or
-// service has its key.
+// With a key, a record contains spans of one partition. A record with the spans of a single trace
+// or service has its key.
 func Encode(b *otlpdata.Batch, o EncodeOptions) (*Records, error) {
 	e := &encoder{EncodeOptions: o, records: &Records{assigned: make([]int32, 0, b.Len())}}
 	e.position.Grow = func(int) error { return nil } // count counts all bytes of a record
@@ -76,8 +77,8 @@ func Encode(b *otlpdata.Batch, o EncodeOptions) (*Records, error) {
 	return e.records, nil
 }
 
-// Remaining returns the spans of the records for which keep is true, as a batch like b, from which
-// r was made; nil if there are none.
+// Remaining returns the spans of the records for which keep is true, as a batch; nil if there are
+// none. b is the batch from which r was built.
 func (r *Records) Remaining(b *otlpdata.Batch, keep func(record int) bool) (*otlpdata.Batch, error) {
 	w := &remainder{records: r, keep: keep, size: b.Size()}
 	w.position.Grow = func(int) error { return nil } // one part repeats nothing
@@ -135,7 +136,7 @@ type encoder struct {
 // group is the open record of a partition.
 type group struct {
 	w       recordWriter // nil if no record is open
-	size    int          // its size in bytes, as far as it is counted
+	size    int          // its size in bytes, as far as it has been counted
 	record  int32        // its index
 	trace   otlpdata.TraceID
 	service string
@@ -195,8 +196,8 @@ func (e *encoder) Span(s *otlpdata.Span) error {
 	return e.added(g, s)
 }
 
-// opening counts what a writer needs beside its record: that of otlp_json translates the resource
-// and the scope.
+// opening counts the memory that a writer needs besides its record: the otlp_json writer translates
+// the resource and the scope.
 func (e *encoder) opening() error {
 	if e.Encoding != OTLPJSON {
 		return nil
@@ -207,7 +208,7 @@ func (e *encoder) opening() error {
 // growStep is the number of bytes after which Grow is called.
 const growStep = 64 << 10
 
-// count counts n bytes of memory. It calls Grow when many are not reported yet.
+// count counts n bytes of memory. It calls Grow when many have not been reported yet.
 func (e *encoder) count(n int) error {
 	if e.uncounted += n; e.uncounted < growStep {
 		return nil
@@ -215,22 +216,22 @@ func (e *encoder) count(n int) error {
 	return e.countAll()
 }
 
-// countAll calls Grow for what is not reported yet.
+// countAll calls Grow for bytes that have not been reported yet.
 func (e *encoder) countAll() error {
 	n := max(e.uncounted, 0) // completing a record may make it a little smaller
 	e.uncounted = 0
 	return e.Grow(n)
 }
 
-// reject rejects a span that is too large. n bytes were translated for it; they count as used, so
-// that a large resource with many spans is not translated for each of them without a limit.
+// reject rejects a span that is too large. The n bytes translated for it count as used, which
+// limits how often a large resource with many spans is translated.
 func (e *encoder) reject(n int) error {
 	e.records.TooLarge++
 	e.records.assigned = append(e.records.assigned, rejected)
 	return e.count(n)
 }
 
-// route sets the group and key of a span. Neighbors often have the same ones.
+// route sets the group and key of a span. Neighbors often share them.
 func (e *encoder) route(s *otlpdata.Span) {
 	if e.Key == KeyNone || e.lastSet && (e.Key == KeyService || s.TraceID == e.lastTrace) {
 		return
@@ -256,7 +257,7 @@ func (e *encoder) partition() int32 {
 	return int32(e.lastGroup)
 }
 
-// added follows a span that was added to the open record of a group.
+// added must be called after a span was added to the open record of a group.
 func (e *encoder) added(g *group, s *otlpdata.Span) error {
 	e.records.assigned = append(e.records.assigned, g.record)
 	e.records.List[g.record].Spans++

@@ -7,14 +7,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// requests makes records of the chunks of a batch: several chunks in a record, and a chunk that is
-// larger than a record divided by spans.
+// requests builds records from the chunks of a batch: several chunks in a record, and a chunk that
+// is too large for a record divided by spans.
 func (e *encoder) requests(b *otlpdata.Batch) error {
 	chunks, err := b.Chunks()
 	if err != nil {
 		return err
 	}
-	all := b.Size() <= e.MaxBytes // so that the spans are known
+	all := b.Size() <= e.MaxBytes // no record is divided
 	var open [][]byte             // chunks of the open record
 	size, spans := 0, 0
 	for chunk := range chunks {
@@ -41,7 +41,7 @@ func (e *encoder) requests(b *otlpdata.Batch) error {
 	return e.request(open, spans)
 }
 
-// divide makes records of a request that is larger than one.
+// divide divides a request that is too large for a record.
 func (e *encoder) divide(request []byte) error {
 	if err := otlpdata.Walk(request, e); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (e *encoder) divide(request []byte) error {
 	return e.closeAll()
 }
 
-// request makes a record of encoded requests, unless they have no spans.
+// request builds a record from encoded requests, unless they have no spans.
 func (e *encoder) request(requests [][]byte, spans int) error {
 	if spans == 0 {
 		return nil
@@ -91,8 +91,8 @@ func countSpans(request []byte) (n int) {
 	return n
 }
 
-// oldScopeSpans is the deprecated number of the scopes of a resource. They count unless the
-// resource has new ones.
+// oldScopeSpans is the deprecated field number for the scopes of a resource. It counts unless the
+// resource has the current field.
 const oldScopeSpans = 1000
 
 func walkedSpans(request []byte) int {

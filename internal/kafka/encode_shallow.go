@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// shallowWalk calls e for every resource, scope and span of a batch with only what the encoder
-// needs to copy and route them, which takes a fraction of the time of a walk.
+// shallowWalk calls e for every resource, scope and span of a batch, with only the fields that the
+// encoder needs to copy and route them. It takes a fraction of the time of a walk.
 func (e *encoder) shallowWalk(b *otlpdata.Batch) error {
 	chunks, err := b.Chunks()
 	if err != nil {
@@ -22,7 +22,7 @@ func (e *encoder) shallowWalk(b *otlpdata.Batch) error {
 	return nil
 }
 
-// Fields of ResourceSpans and ScopeSpans. Others are unknown and left out.
+// Fields of ResourceSpans and ScopeSpans. Unknown fields are left out.
 const (
 	groupHead   = 1 // the resource or scope
 	groupItems  = 2 // scopes or spans
@@ -70,8 +70,8 @@ func (e *encoder) shallowChunk(chunk []byte) error {
 	return nil
 }
 
-// scopesField returns the number of the scopes of encoded ResourceSpans: the deprecated one counts
-// if there are no scopes with the current one.
+// scopesField returns the field number for the scopes of encoded ResourceSpans: the deprecated
+// number if the current one does not occur.
 func scopesField(resource []byte) int {
 	num := groupItems
 	for f := range protoenc.Fields(resource) {
@@ -86,8 +86,8 @@ func scopesField(resource []byte) int {
 }
 
 // headOf returns the resource of encoded ResourceSpans, or the scope of encoded ScopeSpans, and the
-// schema URL. Messages in several pieces are one message when they are joined. They grow as slices
-// do: a message in many pieces is not copied for each of them.
+// schema URL. The concatenated pieces of a message are the message. They are appended to a slice,
+// so that a message in many pieces is not copied for each piece.
 func headOf(group []byte) (head []byte, schema string) {
 	for f := range protoenc.Fields(group) {
 		switch f.Num {

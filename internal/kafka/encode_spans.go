@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// spanEncoder is a visitor that makes a record of every span, for the encodings of Jaeger.
+// spanEncoder is a visitor that writes a record for every span, for Jaeger's encodings.
 type spanEncoder struct {
 	*encoder
 	spans   native.Spans

@@ -22,7 +22,8 @@ func Encodings() []string {
 	return []string{OTLPProto, OTLPJSON, JaegerProto, JaegerJSON, ZipkinProto, ZipkinJSON}
 }
 
-// DefaultTopic is the topic of spans in both directions, that of the OpenTelemetry Collector.
+// DefaultTopic is the topic of spans in both directions, the same as in the OpenTelemetry
+// Collector.
 const DefaultTopic = "otlp_spans"
 
 // DefaultTenantHeader is the record header with the tenant of the spans. Exporters send no header

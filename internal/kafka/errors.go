@@ -14,14 +14,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Reasons for which a request to a cluster fails: values of the label reason.
+// Reasons why a request to a cluster fails: values of the label `reason`.
 const (
-	ReasonUnreachable   = "unreachable"    // no broker, or not the one that is needed
+	ReasonUnreachable   = "unreachable"    // no broker, or not the required one
 	ReasonNotLeader     = "not_leader"     // the leader of the partition changes
 	ReasonReplicas      = "replicas"       // fewer replicas than min.insync.replicas are in sync
-	ReasonTimeout       = "timeout"        // the broker did not answer in time
+	ReasonTimeout       = "timeout"        // the broker did not respond in time
 	ReasonUnknownTopic  = "unknown_topic"  // the topic or partition does not exist
-	ReasonUnauthorized  = "unauthorized"   // wrong credentials, or no right to do this
+	ReasonUnauthorized  = "unauthorized"   // wrong credentials, or missing permissions
 	ReasonTooLarge      = "too_large"      // the record exceeds the limit of the broker or topic
 	ReasonInvalidRecord = "invalid_record" // the broker refuses the record for another reason
 	ReasonThrottled     = "throttled"      // a quota of the cluster is exceeded
@@ -34,7 +34,7 @@ func Reasons() []string {
 		ReasonTooLarge, ReasonInvalidRecord, ReasonThrottled, ReasonOther}
 }
 
-// brokerReasons are the reasons of errors that brokers answer with.
+// brokerReasons are the reasons for errors that brokers return.
 var brokerReasons = map[string][]error{
 	ReasonNotLeader: {kerr.LeaderNotAvailable, kerr.NotLeaderForPartition, kerr.ReplicaNotAvailable, kerr.FencedLeaderEpoch,
 		kerr.UnknownLeaderEpoch, kerr.NewLeaderElected},
@@ -79,7 +79,7 @@ func Reason(err error) string {
 	return ReasonOther
 }
 
-// Explain adds to err what to do about it, for the topic and brokers of a configuration.
+// Explain adds advice to err, with the topic and brokers of a configuration.
 func (c *ClientConfig) Explain(topic string, err error) error {
 	if errors.Is(err, kerr.GroupAuthorizationFailed) {
 		return fmt.Errorf("kafka cluster of %v refuses access to the consumer group; grant READ on the group, and check auth::sasl: %w",

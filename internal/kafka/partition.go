@@ -14,7 +14,7 @@ const (
 	KeyNone    = "none"     // spans are in any partition
 )
 
-// AnyPartition is the partition of a record that may be in any one.
+// AnyPartition is the partition of a record that may be in any partition.
 const AnyPartition int32 = -1
 
 // PartitionOf returns the partition of a key, of n partitions: the one that Kafka's Java client and

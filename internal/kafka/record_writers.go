@@ -10,7 +10,7 @@ import (
 // recordWriter writes the value of one record.
 type recordWriter interface {
 	// addSpan adds a span, unless the value would then be larger than limit bytes. It reports
-	// whether it has added the span. If it has not, the value is unchanged.
+	// whether it has added the span; otherwise the value is unchanged.
 	addSpan(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error)
 	// size returns the size of the value so far, in bytes.
 	size() int
@@ -18,7 +18,7 @@ type recordWriter interface {
 	finish() []byte
 }
 
-// newRecordWriter returns the function that makes writers of an encoding with several spans in a
+// newRecordWriter returns a function that creates writers for an encoding with several spans in a
 // record. expected is the approximate size of a record in bytes. Only values of otlp_proto are
 // written to buffers.
 func newRecordWriter(encoding string, expected int, buffers *Buffers) func() recordWriter {
@@ -58,7 +58,7 @@ func (w *protoWriter) finish() []byte {
 // place is the resource and scope that a writer has open.
 type place struct{ resource, scope int }
 
-// follow calls v for the resource and scope at p if they are others than before.
+// follow calls v for the resource and scope at p if they have changed.
 func (o *place) follow(p *otlpparts.Position, v interface {
 	Resource(r *otlpdata.Resource) error
 	Scope(s *otlpdata.Scope) error

@@ -23,8 +23,8 @@ type SASLConfig struct {
 	OAuth        OAuthConfig     `yaml:"oauth" doc:"Source of tokens, for OAUTHBEARER."`
 }
 
-// OAuthConfig is the block `auth::sasl::oauth`. The token is that of a file, or one that a token
-// endpoint issues for client credentials.
+// OAuthConfig is the block `auth::sasl::oauth`. The token comes from a file, or from a token
+// endpoint that issues it for client credentials.
 type OAuthConfig struct {
 	TokenFile        string            `yaml:"token_file" path:"file" doc:"File with the token. It is reread when it changes."`
 	TokenURL         string            `yaml:"token_url" doc:"URL of a token endpoint that issues tokens for client credentials (RFC 6749, section 4.4)."`

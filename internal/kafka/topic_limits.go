@@ -14,14 +14,13 @@ const (
 	maxMessageBytes   = "max.message.bytes"
 )
 
-// TopicLimits are settings of a topic that limit writing to it. A value of 0 is not known.
+// TopicLimits are settings of a topic that limit writes. 0 means unknown.
 type TopicLimits struct {
-	MinInSync       int // number of replicas that must have a record before it is acknowledged
+	MinInSync       int // number of replicas that must store a record before it is acknowledged
 	MaxMessageBytes int // maximum size of a record batch
 }
 
-// ReadTopicLimits reads the limits of a topic. Brokers refuse to tell them to users without the
-// right DESCRIBE_CONFIGS.
+// ReadTopicLimits reads the limits of a topic. It needs the permission DESCRIBE_CONFIGS.
 func ReadTopicLimits(ctx context.Context, admin *kadm.Client, topic string) (TopicLimits, error) {
 	all, err := admin.DescribeTopicConfigs(ctx, topic)
 	if err != nil {
@@ -43,8 +42,8 @@ func ReadTopicLimits(ctx context.Context, admin *kadm.Client, topic string) (Top
 	return limits, err
 }
 
-// Advise says how to change a topic with a number of replicas so that neither acknowledged records
-// are lost nor writing stops when a broker fails. It returns "" if nothing needs to change.
+// Advise says how to change a topic with a number of replicas so that the failure of a broker
+// neither loses acknowledged records nor stops writes. It returns "" if nothing needs to change.
 func (l TopicLimits) Advise(replicas int) string {
 	switch {
 	case replicas < 2:

@@ -20,7 +20,7 @@ var _ tracestore.Aggregator = (*Store)(nil)
 //     facets: each store returns all values and groups that it counted (FacetQuery.All), and order,
 //     scores, Distinct, Other and Omitted come from the sums. All of this is exact if every store
 //     examined all spans and no limit of package storequery was reached, in a store or in the sum.
-//     If the stores have more values of a field than storequery.MaxFacetDistinct, those that are
+//     If the stores have more values of a field than storequery.MaxFacetDistinct, values that are
 //     the most frequent in one store are counted, and the others are part of Other; the same holds
 //     for groups and storequery.MaxGroupsCounted.
 //   - A span that is stored in several stores counts once for each.
@@ -28,8 +28,8 @@ var _ tracestore.Aggregator = (*Store)(nil)
 //     share; see thinAggregates. Share is the sum of the counts divided by the sum of the estimates
 //     of the stores, so that the total divided by Share is an unbiased estimate if those of the
 //     stores are. So are single counts, within the error of rounding them.
-//   - RelativeError follows from those of the stores, whose samples are independent.
-//   - Exemplars are spread over those of all stores, each of which returns as many as requested.
+//   - RelativeError follows from the errors of the stores, whose samples are independent.
+//   - Exemplars are spread over all stores, each of which returns as many as requested.
 func (s *Store) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if err := a.Check(q); err != nil {
 		return tracestore.Aggregate{}, err
@@ -51,8 +51,8 @@ func (s *Store) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.
 	return mergeAggregates(q, a, answers, missing, memory)
 }
 
-// mergeAggregates merges what stores answered to an aggregation whose values and groups were all
-// requested. It changes the answers.
+// mergeAggregates merges the results of stores for an aggregation that requested all values and
+// groups. It modifies the results.
 func mergeAggregates(
 	q tracestore.Query, a tracestore.Aggregation, answers []answer[tracestore.Aggregate], missing tracestore.Reasons,
 	memory *tracestore.Memory,
@@ -119,8 +119,8 @@ func mergeAggregates(
 	return out, nil
 }
 
-// mismatch describes why an answer of a store cannot be added to others, or returns "". A store in
-// another process may answer anything.
+// mismatch describes why the result of a store cannot be added to others, or returns "". A store in
+// another process may return anything.
 func mismatch(q tracestore.Query, a *tracestore.Aggregation, p *tracestore.Aggregate) string {
 	switch {
 	case (a.Heatmap.Step > 0) != (p.Heatmap != nil), (a.Facets.Values > 0) != (p.Facets != nil), (len(a.Groups.By) > 0) != (p.Groups != nil):
@@ -143,7 +143,7 @@ func mismatch(q tracestore.Query, a *tracestore.Aggregation, p *tracestore.Aggre
 	return ""
 }
 
-// sizeOf returns the approximate memory of an answer in bytes.
+// sizeOf returns the approximate memory of a result in bytes.
 func sizeOf(p *tracestore.Aggregate) (n int64) {
 	if p.Heatmap != nil {
 		n += int64(len(p.Heatmap.Cells)) * int64(unsafe.Sizeof(tracestore.HeatCell{}))
@@ -188,7 +188,7 @@ func pick(want int, parts []*tracestore.Aggregate) []tracestore.Exemplar {
 	return picker.Answer()
 }
 
-// sameField is what the stores have counted of one field.
+// sameField holds the counts of all stores for one field.
 type sameField struct {
 	field    tracestore.Field
 	spans    uint64
@@ -197,7 +197,7 @@ type sameField struct {
 }
 
 // addFacets adds the facets of all parts. If not all of them can be counted, it prefers fields that
-// many spans have, and values that are frequent in one of the stores.
+// occur in many spans, and values that are frequent in one of the stores.
 func addFacets(to *storequery.FacetCounter, parts []*tracestore.Aggregate) *tracestore.Facets {
 	index := make(map[tracestore.Field]*sameField)
 	var fields []*sameField
@@ -245,7 +245,7 @@ func (f *sameField) addTo(c *storequery.FieldCounter, limited bool) {
 		})
 		f.facets = []*tracestore.Facet{all}
 	}
-	most := 0 // of one store; the others have many of them, too
+	most := 0 // of one store; the others share many of them
 	for _, one := range f.facets {
 		most = max(most, len(one.Values))
 	}

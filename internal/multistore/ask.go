@@ -15,11 +15,11 @@ type answer[A any] struct {
 	value A
 }
 
-// ask calls a method of all stores concurrently. It returns the answers of those that answered, in
-// the order of the stores, and what is missing. It returns an error if no store answered, or if one
-// returned an error that is the caller's.
+// ask calls a method of all stores concurrently. It returns the results of the stores that
+// responded, in the order of the stores, and what is missing. It returns an error if no store
+// responded, or if one returned an error of the caller; see [isOfCaller].
 //
-// What a call returns together with a DamagedError counts as an answer.
+// A result together with a DamagedError counts as a response.
 func ask[T, A any](
 	ctx context.Context, s *Store, tenant string, method func(ctx context.Context, store T) (A, error),
 ) (answers []answer[A], missing tracestore.Reasons, err error) {
@@ -78,8 +78,8 @@ func concurrently(n int, f func(i int)) {
 	calls.Wait()
 }
 
-// isOfCaller reports whether an error of a store is about the request or the caller, not about the
-// store: no answer of other stores can make up for it.
+// isOfCaller reports whether an error concerns the request or the caller, not the store: results of
+// other stores cannot make up for it.
 func isOfCaller(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || tracestore.IsOutOfMemory(err) || pipeline.IsAboutData(err) || errors.Is(err, tracestore.ErrUnsupported) ||
 		errors.Is(err, tracestore.ErrNotAllowed) || errors.Is(err, tracestore.ErrBadDeletion)
@@ -93,15 +93,15 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// losses records the stores that fail while they answer a request.
+// losses records the stores that fail during a request.
 type losses struct {
 	total   int // stores
 	missing tracestore.Reasons
 	failed  []error // of stores that failed entirely
 }
 
-// note records an error of a store. It returns an error if the request fails for that reason: the
-// error is the caller's.
+// note records an error of a store. It returns the error if the whole request fails because of it;
+// see [isOfCaller].
 func (l *losses) note(ctx context.Context, store string, err error) error {
 	kind := tracestore.ReasonUnavailable
 	switch {
@@ -118,10 +118,11 @@ func (l *losses) note(ctx context.Context, store string, err error) error {
 	return nil
 }
 
-// allFailed reports whether no store is left that can answer.
+// allFailed reports whether all stores have failed.
 func (l *losses) allFailed() bool { return len(l.failed) == l.total }
 
-// noAnswer is the error of a request that no store answered. It has the class of the first failure.
+// noAnswer is the error of a request for which all stores failed. It has the class of the first
+// failure.
 func (l *losses) noAnswer() error { return &unanswered{l.missing.Text(), l.failed[0]} }
 
 type unanswered struct {
@@ -132,8 +133,8 @@ type unanswered struct {
 func (e *unanswered) Error() string { return e.text }
 func (e *unanswered) Unwrap() error { return e.first }
 
-// damage returns a DamagedError if something is missing, for answers that have no other way to say
-// so.
+// damage returns a DamagedError if something is missing, for results that cannot express it
+// otherwise.
 func damage(missing tracestore.Reasons) error {
 	if missing.Complete() {
 		return nil
@@ -141,7 +142,7 @@ func damage(missing tracestore.Reasons) error {
 	return &tracestore.DamagedError{Reasons: missing}
 }
 
-// wrong is the reason why an answer of a store cannot be used.
+// wrong is the reason for a store whose result cannot be used.
 func wrong(store, text string) tracestore.Reason {
 	return tracestore.Reason{Kind: tracestore.ReasonDamage, Store: store, Text: text}
 }

@@ -9,8 +9,8 @@ import (
 
 var _ tracestore.Deleter = (*Store)(nil)
 
-// Delete implements tracestore.Deleter. It deletes from all stores, also if one of them fails. The
-// error names that one; repeating the deletion is safe.
+// Delete implements tracestore.Deleter. It deletes from all stores, even if one of them fails. The
+// error names the failed store; repeating the deletion is safe.
 func (s *Store) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (all tracestore.Deleted, err error) {
 	type reply struct {
 		deleted tracestore.Deleted

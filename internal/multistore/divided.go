@@ -8,9 +8,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// complete adds to the results of a group what other stores have of their traces, and leaves out
-// those that were returned on an earlier page because of spans in another store. For traces that
-// are in one store only, this costs one request for all of them to each of the other stores.
+// complete adds the spans that other stores have to the traces of a group, and leaves out traces
+// that were returned on an earlier page because of spans in another store. For traces in a single
+// store, this costs one request for all of them to each of the other stores.
 func (f *search) complete(ctx context.Context, group []found) ([]found, error) {
 	if len(f.parts) == 1 || len(group) == 0 || f.want == tracestore.WantIDs && !f.query.After.Set {
 		return group, nil
@@ -42,8 +42,8 @@ func (f *search) complete(ctx context.Context, group []found) ([]found, error) {
 	return kept, nil
 }
 
-// readOthers reads what stores have of traces that others returned. The memory of the search
-// includes it until the next group.
+// readOthers reads spans of traces that other stores returned. The memory of the search includes
+// them until the next group.
 func (f *search) readOthers(ctx context.Context, group []found) (map[otlpdata.TraceID][]*otlpdata.Batch, error) {
 	type reply struct {
 		traces []tracestore.Trace
@@ -90,8 +90,8 @@ func (f *search) readOthers(ctx context.Context, group []found) (map[otlpdata.Tr
 	return others, f.settle(ctx)
 }
 
-// readAll returns what a store has of traces. With an error it also returns what it has read
-// before.
+// readAll returns a store's spans of traces. With an error it also returns the spans that it had
+// read before.
 func (p *part) readAll(refs []tracestore.TraceRef, memory *tracestore.Memory) (traces []tracestore.Trace, err error) {
 	err = p.wait(func() error {
 		store, ok := tracestore.As[tracestore.Reader](p.ctx, p.query.Tenant, p.Store)
@@ -112,7 +112,7 @@ func (p *part) readAll(refs []tracestore.TraceRef, memory *tracestore.Memory) (t
 	return traces, err
 }
 
-// noteError notes damage. Other errors are those of a part that has failed; settle notes them.
+// noteError records damage. Other errors belong to a failed part; settle records them.
 func (f *search) noteError(p *part, err error) {
 	if isDamaged(err) {
 		f.missing.Add(tracestore.Reason{Kind: tracestore.ReasonDamage, Store: p.Name, Text: err.Error()})
@@ -142,7 +142,7 @@ func (f *search) returnedBefore(ctx context.Context, id otlpdata.TraceID, pieces
 	return before, ctx.Err() // Match may be wrong, see tracestore.WithContext
 }
 
-// joinDistinct returns the spans of a trace and those of further pieces, without duplicates.
+// joinDistinct returns the spans of a trace and of further pieces, without duplicates.
 func joinDistinct(spans *otlpdata.Batch, pieces []*otlpdata.Batch) (*otlpdata.Batch, error) {
 	seen := storequery.NewDedup()
 	var parts []*otlpdata.Batch
@@ -158,7 +158,7 @@ func joinDistinct(spans *otlpdata.Batch, pieces []*otlpdata.Batch) (*otlpdata.Ba
 	return otlpdata.Concat(parts...)
 }
 
-// summarize replaces the summaries of traces of which other stores have pieces.
+// summarize replaces the summaries of traces that other stores have pieces of.
 func (f *search) summarize(ctx context.Context, group []found, others map[otlpdata.TraceID][]*otlpdata.Batch) error {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Find implements tracestore.Reader. It merges the results of all stores, newest first, and reads
-// what other stores have of a trace that one of them found; see [search.complete]. Each store gets
-// an equal part of the budget. A store may leave out a divided trace if Query.OfTrace does not hold
+// Find implements tracestore.Reader. It merges the results of all stores, newest first, and
+// completes the traces with spans from other stores; see [search.complete]. Each store gets an
+// equal part of the budget. A store may leave out a divided trace if Query.OfTrace does not hold
 // for its part.
 func (s *Store) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
@@ -44,9 +44,9 @@ func (s *Store) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 	return &tracestore.Results{All: f.results(ctx), Outcome: f.result}, nil
 }
 
-// shareOfLimit returns the limit for one of n stores. Traces are distributed by chance, so that a
-// store has limit/n of the first results, and hardly ever more than two standard deviations above
-// that. If it has more, it is asked again.
+// shareOfLimit returns the limit for one of n stores. Traces are distributed randomly, so that a
+// store has about limit/n of the first results, and hardly ever more than two standard deviations
+// above that. If it has more, a second request is sent.
 func shareOfLimit(limit, n int) int {
 	if limit <= 0 {
 		return limit
@@ -68,7 +68,7 @@ type part struct {
 	end     tracestore.Cursor          // position at which the store stopped early; not Set if it did not
 	err     error                      // of the store; not settled yet
 	stopped tracestore.Reasons         // why it stopped at end
-	damage  tracestore.Reasons         // what else the store could not read
+	damage  tracestore.Reasons         // damage that the store reported
 	lost    bool                       // the store failed
 }
 
@@ -85,7 +85,7 @@ func (p *part) open() (err error) {
 	return err
 }
 
-// head returns the next result, or nil if it was not read yet or there is none.
+// head returns the next result, or nil if it has not been read yet or there is none.
 func (p *part) head() *tracestore.Result {
 	if p.lost || p.values == nil {
 		return nil
@@ -93,7 +93,7 @@ func (p *part) head() *tracestore.Result {
 	return p.values.head
 }
 
-// canFill reports whether the next result was not read yet.
+// canFill reports whether the next result has not been read yet.
 func (p *part) canFill() bool {
 	return p.err == nil && !p.values.ended && p.values.head == nil
 }
@@ -114,9 +114,9 @@ func (p *part) fill() {
 	}
 }
 
-// finish evaluates the outcome of a request whose results were read to the end. It sends another
-// one if only the limit ended them; see shareOfLimit. More results than the limit of the search may
-// be needed, too, because those that other stores returned on an earlier page are left out.
+// finish evaluates the outcome of a request whose results have all been read. It sends another
+// request if only the limit ended the results; see shareOfLimit. More results than the limit of the
+// search may be needed, because traces that other stores returned on an earlier page are left out.
 func (p *part) finish() {
 	o := p.results.Outcome()
 	p.scanned += o.Scanned
@@ -194,7 +194,7 @@ func (f *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error
 	}
 }
 
-// endCalls ends the calls of all stores, when nothing more is read from them.
+// endCalls ends the calls of all stores when nothing more is read from them.
 func (f *search) endCalls() {
 	for _, p := range f.parts {
 		p.release()
@@ -211,7 +211,7 @@ func (f *search) result() tracestore.Outcome {
 	return o
 }
 
-// failure returns the error of a query that no store answers, or nil.
+// failure returns the error of a query for which all stores failed, or nil.
 func (f *search) failure() error {
 	if f.allFailed() {
 		return f.noAnswer()
@@ -219,7 +219,7 @@ func (f *search) failure() error {
 	return nil
 }
 
-// settle notes the errors of stores. It returns those of the caller.
+// settle records the errors of stores. It returns errors of the caller.
 func (f *search) settle(ctx context.Context) error {
 	for _, p := range f.parts {
 		if p.err == nil || p.lost {
@@ -235,8 +235,8 @@ func (f *search) settle(ctx context.Context) error {
 }
 
 const (
-	// minGroup and maxGroup are the number of results that are completed together, unless a limit
-	// is smaller. It doubles from the one to the other.
+	// minGroup and maxGroup limit the number of results that are completed together. The number
+	// doubles from group to group, unless a limit is smaller.
 	minGroup, maxGroup = 16, 128
 	// maxGroupBytes is the size of spans above which a group is not extended.
 	maxGroupBytes = 8 << 20

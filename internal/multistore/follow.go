@@ -10,7 +10,8 @@ import (
 var _ tracestore.Follower = (*Store)(nil)
 
 // Follow implements tracestore.Follower. It fails if a store cannot be followed, and the feed ends
-// with an error when that of a store does: nothing is known about spans that it stores then.
+// with an error when the feed of a store does: nothing is known about spans that this store
+// receives afterwards.
 func (s *Store) Follow(ctx context.Context, tenant string, capacity int) (*tracestore.Feed, error) {
 	type reply struct {
 		feed *tracestore.Feed
@@ -49,7 +50,7 @@ func (s *Store) Follow(ctx context.Context, tenant string, capacity int) (*trace
 	return all, nil
 }
 
-// forward passes a feed of a store on, until it ends or ctx does.
+// forward forwards the feed of a store until it or ctx ends.
 func forward(ctx context.Context, from, to *tracestore.Feed, store string) {
 	defer from.Close()
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Outline implements tracestore.Reader. The outline of a divided trace is made from its spans,
+// Outline implements tracestore.Reader. The outline of a divided trace is built from its spans,
 // because outlines do not show which spans are duplicates.
 func (s *Store) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
@@ -81,7 +81,7 @@ func (s *Store) Outline(
 	return damage(lost.missing)
 }
 
-// outlines adds up what the outlines of several stores hold in memory.
+// outlines adds up the memory of outlines from several stores.
 type outlines struct {
 	mu     sync.Mutex
 	hold   func(spans, textBytes int) error

@@ -14,7 +14,7 @@ var _ tracestore.PathProfiler = (*Store)(nil)
 // ProfilePaths implements tracestore.PathProfiler.
 //
 //   - The traces that may be examined are divided evenly among the stores, at least one for each.
-//     If some stores have fewer, the others are asked again for as many more.
+//     If some stores have fewer, a second request asks the others for as many more.
 //   - All counts add up, which is exact if all stores examined all traces. A trace that is divided
 //     among stores counts once in each of them, with the paths that the spans there have.
 //   - If stores examined different shares of a set, the counts of each are weighted, so that a
@@ -43,7 +43,7 @@ func (s *Store) ProfilePaths(
 		return tracestore.PathProfile{}, err
 	}
 	if some, more := s.withMore(answers, want, quota); len(some) > 0 {
-		again, _, _ := profile(some, more) // a store that does not answer again has answered before
+		again, _, _ := profile(some, more) // a store that fails now has responded before
 		if err := ctx.Err(); err != nil {
 			return tracestore.PathProfile{}, err
 		}
@@ -62,7 +62,7 @@ func (s *Store) ProfilePaths(
 }
 
 // withMore returns the stores that have more traces of a set than the quota, and how many they may
-// examine instead because others have fewer. It returns no stores if that is hardly more.
+// examine because other stores have fewer. It returns no stores if that is hardly more.
 func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota int) (some []*member, more int) {
 	left := want
 	for _, a := range answers {
@@ -83,7 +83,7 @@ func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota i
 	return some, more
 }
 
-// mergeProfiles adds up profiles. It changes them.
+// mergeProfiles adds up profiles. It modifies them.
 func mergeProfiles(answers []answer[tracestore.PathProfile], missing tracestore.Reasons, memory *tracestore.Memory) tracestore.PathProfile {
 	profiles := make([]*tracestore.PathProfile, len(answers))
 	for i := range answers {
@@ -137,7 +137,7 @@ func weigh(profiles []*tracestore.PathProfile, of countsOf) (share float64) {
 	for _, p := range profiles {
 		set := of(p, func(*tracestore.PathCounts) {})
 		if !(set.Share > 0 && set.Share < 1) {
-			set.Share = 1 // also if a store returns something else
+			set.Share = 1 // even if a store returns something else
 		}
 		examined += float64(set.Traces)
 		all += float64(set.Traces) / set.Share
@@ -158,8 +158,8 @@ func weigh(profiles []*tracestore.PathProfile, of countsOf) (share float64) {
 	return examined / all
 }
 
-// weighSet weights a set. What is lost or gained by rounding the number of traces is left in carry,
-// so that the sum over all profiles does not change.
+// weighSet weights a set. The error from rounding the number of traces is left in carry, so that
+// the sum over all profiles does not change.
 func weighSet(s *tracestore.PathSet, weight float64, carry *float64) {
 	traces, rest := math.Modf(float64(s.Traces)*weight + *carry)
 	*carry = rest

@@ -37,7 +37,7 @@ func (s *Store) FindSpans(
 	return all, damage(missing)
 }
 
-// TraceSpans implements tracestore.Reader. It does not ask the stores, which are in other
+// TraceSpans implements tracestore.Reader. It does not call the stores, which are in other
 // processes.
 func (s *Store) TraceSpans(context.Context, string, otlpdata.TraceID) (int, error) { return 0, nil }
 

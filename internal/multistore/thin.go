@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// shares describes a count of each store: how many of its spans matched among those that it
-// examined, which share of all spans these are, and the relative error.
+// shares describes a count of each store: how many of the examined spans matched, the share of all
+// spans that was examined, and the relative error.
 type shares []sampled
 
 type sampled struct {
@@ -17,7 +17,7 @@ type sampled struct {
 	share, error float64
 }
 
-// add adds a count. A share that a store must not return counts as 1.
+// add adds a count. An invalid share counts as 1.
 func (s *shares) add(count uint64, share, relativeError float64) {
 	if !(share > 0 && share < 1) {
 		share, relativeError = 1, 0
@@ -42,7 +42,7 @@ func sharesOf(parts []*tracestore.Aggregate) (totals, facets, groups shares) {
 	return totals, facets, groups
 }
 
-// lowest returns the lowest share of those that have counts, or 1.
+// lowest returns the lowest share among counts above 0, or 1.
 func (s shares) lowest() float64 {
 	low := 1.0
 	for _, one := range s {
@@ -53,8 +53,8 @@ func (s shares) lowest() float64 {
 	return low
 }
 
-// factors returns by what the counts of each store must be multiplied so that all have the lowest
-// share. It is exactly 1 for equal shares.
+// factors returns the factor for the counts of each store that reduces them to the lowest share. It
+// is exactly 1 for equal shares.
 func (s shares) factors() []float64 {
 	low, out := s.lowest(), make([]float64, len(s))
 	for i, one := range s {
@@ -115,11 +115,11 @@ func (s shares) relativeError() float64 {
 	}
 }
 
-// thinAggregates reduces the counts of parts to those of samples with equal shares: the lowest of
-// the stores, separately for totals, facets and groups. Without that, values that are frequent in a
-// store with a high share would seem to be more frequent everywhere. Counts are rounded in a way
-// that preserves their sum, so that one of several values with low counts remains. Only counts of
-// stores with a higher share change.
+// thinAggregates reduces the counts of parts as if all stores had examined the same share: the
+// lowest of the stores, separately for totals, facets and groups. Without that, values that are
+// frequent in a store with a high share would seem to be more frequent everywhere. Rounding
+// preserves the sum of the counts, so that one of several values with low counts remains. Only
+// counts of stores with a higher share change.
 func thinAggregates(parts []*tracestore.Aggregate, totals, facets, groups shares) {
 	for i, factor := range totals.factors() {
 		p, all, failed := parts[i], newRounder(factor), newRounder(factor)
@@ -151,8 +151,8 @@ func (r *rounder) take(n uint64) uint64 {
 	return uint64(whole)
 }
 
-// up returns a count multiplied by a factor and rounded up. No number of take for a part of the
-// count is higher.
+// up returns a count multiplied by a factor and rounded up. take never returns more for a part of
+// the count.
 func up(n uint64, factor float64) uint64 {
 	if factor == 1 {
 		return n

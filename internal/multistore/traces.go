@@ -31,7 +31,7 @@ func (s *Store) SelectSpans(
 	})
 }
 
-// readTraces returns the traces that stores return for refs, in the order of refs.
+// readTraces returns the traces for refs from several stores, in the order of refs.
 func readTraces[T any](
 	ctx context.Context, stores []*member, tenant string, refs []tracestore.TraceRef,
 	read func(ctx context.Context, store T) iter.Seq2[tracestore.Trace, error],
@@ -142,9 +142,9 @@ func (m *traceMerge) fill() error {
 	return m.memory.Resize(held)
 }
 
-// tooLarge ends a stream that has sent so much of a trace that as much again does not fit into the
-// memory of queries. So a store that sends without end leaves memory for what the others have. It
-// returns the error if there are no others.
+// tooLarge ends a stream that has sent more than half of the memory of queries for one trace, so
+// that a store that sends without end leaves memory for the others. It returns the error if there
+// are no others.
 func (m *traceMerge) tooLarge(s *stream[tracestore.Trace], err error) error {
 	if m.total == 1 || len(m.failed) == m.total-1 {
 		return err
@@ -165,7 +165,7 @@ func (m *traceMerge) trace(id otlpdata.TraceID, holders []*stream[tracestore.Tra
 	}
 	for more := len(holders) > 0; more; {
 		more = false
-		for _, s := range holders { // in turn, so that one that sends without end does not come before the others
+		for _, s := range holders { // in turn, so that a stream without end does not block the others
 			if s.head == nil || s.head.ID != id {
 				continue
 			}

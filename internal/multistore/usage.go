@@ -8,9 +8,9 @@ import (
 
 var _ tracestore.UsageReporter = (*Store)(nil)
 
-// Usage implements tracestore.UsageReporter. Bytes and MaxBytes add up, the times are those
-// of the oldest and the newest span of all, and Retention is the longest. A limit that one of the
-// stores does not have is 0.
+// Usage implements tracestore.UsageReporter. Bytes and MaxBytes add up, the times are the times of
+// the oldest and newest span in all stores, and Retention is the longest. A limit is 0 if one of
+// the stores does not have it.
 func (s *Store) Usage(ctx context.Context, tenant string) (tracestore.Usage, error) {
 	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, u tracestore.UsageReporter) (tracestore.Usage, error) {
 		return u.Usage(ctx, tenant)

@@ -12,16 +12,16 @@ import (
 // member is one of the stores.
 type member struct {
 	Named
-	// silentUntil is the deadline of the last request that the store did not answer in time, in
-	// nanoseconds since 1970.
+	// silentUntil is the deadline of the last request to which the store did not respond in time,
+	// in nanoseconds since 1970.
 	silentUntil atomic.Int64
 }
 
-// call is the part of a request that one store answers.
+// call is the part of a request for one store.
 type call struct {
 	*member
 	request context.Context
-	ctx     context.Context // for the store; ends with request, or if the store does not answer in time
+	ctx     context.Context // for the store; ends with request, or if the store does not respond in time
 	cancel  context.CancelCauseFunc
 }
 
@@ -34,19 +34,19 @@ func (m *member) newCall(request context.Context) *call {
 
 func (c *call) release() { c.cancel(nil) }
 
-// wait calls f, which waits for the store with c.ctx. The error is that of f, or errSilent if the
-// store did not answer in time.
+// wait calls f, which waits for the store with c.ctx. The error is the error of f, or errSilent if
+// the store did not respond in time.
 func (c *call) wait(f func() error) error {
 	defer c.limitTime()()
 	return c.failure(f())
 }
 
 // limitTime ends c.ctx, unless stop is called in time. The limit leaves a twentieth of the time
-// until the deadline of the request for answering without the store. Until that deadline the store
-// has only such a twentieth for other calls: a page may make several, one after the other. Each
-// wait has a limit of its own, so that a store is not cut off because another one was silent.
+// until the deadline of the request for a response without the store. After that, the store has
+// only a twentieth for other calls until the deadline: a page may make several calls in sequence.
+// Each wait has its own limit, so that a store is not cut off because another one did not respond.
 //
-// Searches that end by themselves shortly before their deadline do so earlier.
+// Searches that end shortly before their deadline end earlier than this limit.
 func (c *call) limitTime() (stop func()) {
 	end, ok := c.request.Deadline()
 	if !ok {
@@ -72,7 +72,7 @@ func (c *call) failure(err error) error {
 	return err
 }
 
-// errSilent is the error of a store that did not answer in time.
+// errSilent is the error for a store that did not respond in time.
 var errSilent error = silentError{}
 
 type silentError struct{}
@@ -80,7 +80,7 @@ type silentError struct{}
 func (silentError) Error() string { return "did not answer in time" }
 func (silentError) Unwrap() error { return context.DeadlineExceeded }
 
-// isDamaged reports whether an error comes with an answer.
+// isDamaged reports whether an error comes with a result.
 func isDamaged(err error) bool {
 	var damaged *tracestore.DamagedError
 	return errors.As(err, &damaged)

@@ -1,5 +1,5 @@
-// Package otlpclient sends batches to a next hop in the OpenTelemetry protocol over gRPC, without
-// decoding them. Exporters share it.
+// Package otlpclient sends batches to a next hop with OTLP over gRPC, without decoding them.
+// Several exporters use it.
 package otlpclient
 
 import (
@@ -26,8 +26,8 @@ type Client struct {
 	tenantHeader string
 }
 
-// New returns a client that connects on Start. After three consecutive failures it reports the
-// next hop with set.Report, and after a success as healthy again.
+// New returns a client that connects on Start. After three consecutive failures it reports the next
+// hop as unhealthy with set.Report, and after a success as recovered.
 func New(set pipeline.Settings, c client.GRPCConfig, hop client.NextHopConfig) (*Client, error) {
 	conn, err := client.NewGRPC(set, c, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{})))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Memory is the memory for copies of the spans of one batch, in the budget of requests in flight.
-// It must not be used concurrently.
+// It is not safe for concurrent use.
 type Memory struct {
 	*pipeline.Reservation
 	what        string
@@ -21,7 +21,7 @@ func NewMemory(budget *pipeline.Budget, size int64, what string) (*Memory, error
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
-	reservation, err := budget.Reserve(min(size, limit)) // a queued batch may be larger than a limit that was changed
+	reservation, err := budget.Reserve(min(size, limit)) // a queued batch may be larger than a changed limit
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package otlpparts writes spans of a batch into several encoded requests, by any criterion. Spans
-// keep their bytes, their resource and their scope. Exporters that distribute spans share it.
+// Package otlpparts divides the spans of a batch among several encoded requests, by any criterion.
+// Spans keep their bytes, their resource and their scope. Exporters that distribute spans use it.
 package otlpparts
 
 import (
@@ -13,7 +13,7 @@ type Position struct {
 	Resource *otlpdata.Resource
 	Scope    *otlpdata.Scope
 	// Grow is called before a resource or scope is repeated in another part, with its size in
-	// bytes. An error of it is that of Add.
+	// bytes. Add returns its error.
 	Grow func(bytes int) error
 
 	resources, scopes int // seen so far
@@ -106,8 +106,8 @@ func (w *Writer) Add(p *Position, span *otlpdata.Span, expected int) error {
 	return nil
 }
 
-// Finish returns the request, and the number of spans of its services, in which a service may occur
-// several times. The Writer is empty afterwards.
+// Finish returns the request and the number of spans of each service; a service may occur several
+// times. The Writer is empty afterwards.
 func (w *Writer) Finish() (request []byte, services []otlpdata.ServiceCount) {
 	w.endResource()
 	request, services = w.out, w.services

@@ -44,7 +44,7 @@ func (h Handlers) Explain(w http.ResponseWriter, r *http.Request) {
 
 var errTraceID = errors.New("'trace' must be a trace id of at most 32 hex digits that are not all 0")
 
-// maxQuestion is the maximum length of names in a question, in bytes.
+// maxQuestion is the maximum length of a name in a question, in bytes.
 const maxQuestion = 1 << 10
 
 var errLongName = errors.New("'service' and 'operation' must not be longer than 1024 bytes")

@@ -1,6 +1,7 @@
-// Package processview collects what operators see of a running process: its state, its sampling
-// strategies, and what its stages do with a trace. The extension admin serves it as JSON, and the
-// query service shows it, together with what the admin extensions of other processes serve.
+// Package processview collects the information about a running process for operators: its state,
+// its sampling strategies, and what its stages do with a trace. The `admin` extension serves it as
+// JSON, and the query service shows it, together with the information from the `admin` extensions
+// of other processes.
 package processview
 
 import (
@@ -24,11 +25,11 @@ type Process interface {
 type Strategies struct {
 	// Providers is empty if the process has no extension that provides strategies.
 	Providers []sampling.Overview `json:"providers"`
-	// Problems are providers that could not answer, and why.
+	// Problems are the providers that failed, and why.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Sampling returns the strategies that a process has for a tenant.
+// Sampling returns the strategies of a process for a tenant.
 func Sampling(ctx context.Context, p Process, tenant string) Strategies {
 	out := Strategies{Providers: []sampling.Overview{}}
 	for _, c := range p.Components() {
@@ -57,7 +58,7 @@ type Question struct {
 
 // Explanation is what a process does with such a trace.
 type Explanation struct {
-	// Strategies are those of the service, one for each provider.
+	// Strategies are the strategies of the service, one for each provider.
 	Strategies []Strategy `json:"strategies"`
 	// Stages are the places at which the trace may be dropped on purpose: clients first, then the
 	// processors of each pipeline in order.
@@ -65,13 +66,13 @@ type Explanation struct {
 	Problems []string         `json:"problems,omitempty"`
 }
 
-// Strategy is the strategy of a service, and the provider.
+// Strategy is the strategy of a service, with its provider.
 type Strategy struct {
 	Component string `json:"component"`
 	sampling.Explanation
 }
 
-// Explain answers a question as far as a process can.
+// Explain answers a question as far as this process can.
 func Explain(ctx context.Context, p Process, q Question) Explanation {
 	out := Explanation{Strategies: []Strategy{}, Stages: []sampling.Stage{}}
 	components := p.Components()
@@ -106,8 +107,8 @@ func (out *Explanation) addClients(ctx context.Context, components []pipeline.Ru
 	}
 }
 
-// addProcessors adds the processors in the order in which spans pass them. One that several
-// pipelines list is added once.
+// addProcessors adds the processors in the order in which spans pass through them. A processor of
+// several pipelines is added once.
 func (out *Explanation) addProcessors(pipelines []status.Pipeline, components []pipeline.Running, q Question) {
 	for _, p := range pipelines {
 		for _, member := range p.Components {

@@ -141,19 +141,21 @@ func (p *parser) comparePattern(f field, left, op, right token) (tracestore.Expr
 	return tracestore.And{tracestore.Cond{Field: f.Field, Op: tracestore.Exists}, tracestore.Not{Expr: like}}, nil
 }
 
-// Anchors around a regular expression, which must match the whole text.
+// Anchors around a regular expression, so that it must match the whole text.
 const (
 	anchorBegin = "^(?s:"
 	anchorEnd   = ")$"
 )
 
-// Around a text that values of AnyText contain in any case, in a regular expression.
+// Prefix and suffix of the regular expression for a text that values of AnyText contain in any
+// case.
 const (
 	containsBegin = "(?i).*"
 	containsEnd   = ".*"
 )
 
-// containing returns the condition for a text in quotes without a field: the span contains it.
+// containing returns the condition for a text in quotes without a field: the span contains the
+// text.
 func (p *parser) containing(t token) (tracestore.Expr, error) {
 	if t.text == "" {
 		return nil, p.fail(t, "the text to search for is empty")
@@ -166,8 +168,8 @@ func (p *parser) containing(t token) (tracestore.Expr, error) {
 	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.AnyText}, Op: tracestore.Like, Value: tracestore.Pattern(re)}, nil
 }
 
-// contained returns the text that a condition searches for, if containing returns the condition for
-// it.
+// contained is the inverse of containing: it returns the text that a condition searches for, if
+// containing could have returned the condition.
 func contained(c tracestore.Cond) (text string, ok bool) {
 	if c.Field.Place != tracestore.AnyText || c.Op != tracestore.Like {
 		return "", false

@@ -32,7 +32,8 @@ func (p *parser) parseAnd() (tracestore.Expr, error) {
 	return joinAnd(parts), nil
 }
 
-// joinAnd returns a conjunction, without And directly in And and without And of a single part.
+// joinAnd returns a conjunction. It flattens nested conjunctions, and returns a single part
+// unchanged.
 func joinAnd(parts tracestore.And) tracestore.Expr { return flatten(parts) }
 
 // joinOr is like joinAnd, for disjunctions.

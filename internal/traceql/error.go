@@ -40,8 +40,8 @@ const (
 )
 
 // Detail returns three lines without a final line feed: the error, the line of the search, and
-// marks under the error. Of a long line it shows only the part near the error. Characters that are
-// not visible are replaced.
+// marks under the error. A long line is cut to the part near the error. Invisible characters are
+// replaced.
 func (e *Error) Detail() string {
 	begin := strings.LastIndexByte(e.Text[:e.Offset], '\n') + 1
 	end := len(e.Text)

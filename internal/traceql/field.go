@@ -102,7 +102,7 @@ func (p *parser) errUnknownField(t token) error {
 	return p.fail(t, "unknown field %s; write .%s for an attribute of that name, or put text in quotes", quote(t.text), shorten(t.text))
 }
 
-// isScope reports whether a name is that of a scope of attributes.
+// isScope reports whether a name is the name of a scope of attributes.
 func isScope(name string) bool {
 	return name != "" && slices.ContainsFunc(tracestore.Places(), func(p tracestore.PlaceInfo) bool {
 		return p.Place.HasKey() && p.Name == name+"."

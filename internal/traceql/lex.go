@@ -85,7 +85,7 @@ func (t *token) fail(l *lexer, n int, msg string) {
 	l.at = min(t.begin+n, len(l.text))
 }
 
-// isOperator reports whether s is an operator or bracket. It includes unsupported operators, for
+// isOperator reports whether s is an operator or bracket, including unsupported operators, for
 // which the parser has specific errors.
 func isOperator(s string) bool {
 	switch s {

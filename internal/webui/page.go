@@ -44,7 +44,7 @@ func (s *Site) readIndex() ([]byte, error) {
 	return page, nil
 }
 
-// servePage serves index.html with the base path and the boot data filled in.
+// servePage serves index.html with the base path and the boot data inserted.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	page, err := s.readIndex()
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page)
 }
 
-// publicPrefix returns the path that a proxy in front of the server has removed from the path of a
-// request, or "". Proxies state it in a header.
+// publicPrefix returns the prefix that a proxy in front of the server has removed from the path of
+// a request, or "". Proxies send it in a header.
 func publicPrefix(r *http.Request) string {
 	p := strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/")
 	if !IsBasePath(p) {

@@ -1,9 +1,9 @@
-// Package webui serves the web UI: its page, and the files that the page loads. Neither needs
-// credentials, because they contain no data of users; the page asks the APIs for data.
+// Package webui serves the web UI: its page, and the files that the page loads. They need no
+// credentials, because they contain no user data; the page requests data from the APIs.
 //
 // The sources are in the folder ui. `make ui` builds them into the folder dist, where every file is
-// compressed. The built files are not in the repository. Without them, a placeholder is served,
-// which says how to get the UI.
+// compressed. The built files are not in the repository. Without them, it serves a placeholder page
+// that says how to get the UI.
 package webui
 
 import (
@@ -34,7 +34,7 @@ type Build struct {
 	index string // name of the page
 }
 
-// Embedded returns the build within the program, or the placeholder if there is none.
+// Embedded returns the build that is embedded in the program, or the placeholder if there is none.
 func Embedded() Build {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -56,7 +56,7 @@ func Folder(files fs.FS) Build { return Build{files, indexName} }
 type Options struct {
 	Base           string   // path that precedes all paths: "" or, for example, "/tracing"
 	FrameAncestors []string // origins whose pages may embed the UI, in addition to its own
-	Boot           any      // what the page knows before its first request, as JSON; everyone can read it
+	Boot           any      // data that the page has before its first request, as JSON; everyone can read it
 
 	// AcceptsGzip reports whether the client of a request accepts gzip.
 	AcceptsGzip func(*http.Request) bool
@@ -70,8 +70,8 @@ type Site struct {
 	policy  string
 }
 
-// New returns a Site for a build. The error says that the page cannot be read or is not that of
-// this UI; [ErrNotOurs] matches the latter.
+// New returns a Site for a build. It fails if the page cannot be read, or with [ErrNotOurs] if it
+// belongs to another UI.
 func New(b Build, o Options) (*Site, error) {
 	boot, err := json.Marshal(o.Boot)
 	if err != nil {
@@ -96,7 +96,7 @@ var views = []string{"search", "trace", "services", "monitor", "dependencies", "
 
 // ServeHTTP serves the files of the build, and the page for the paths of views, because the UI
 // selects the view in the browser. For other paths, only browsers that open them get the page,
-// which says that there is no such view: a program must not mistake it for the answer of an API.
+// which says that there is no such view: a program must not mistake it for an API response.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, below := strings.CutPrefix(r.URL.Path, s.options.Base+"/")
 	switch {
@@ -123,7 +123,7 @@ func isView(name string) bool {
 	return slices.Contains(views, first)
 }
 
-// notFound answers with 404, which caches would keep otherwise.
+// notFound responds with 404, which caches must not keep.
 func notFound(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.NotFound(w, r)
@@ -206,7 +206,8 @@ func openRegular(files fs.FS, name string) (fs.File, error) {
 	return f, nil
 }
 
-// contentType returns the type of a file. The types that package mime knows depend on the host.
+// contentType returns the media type of a file. It does not use package mime, whose types depend on
+// the host.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".js":

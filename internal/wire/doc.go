@@ -6,9 +6,8 @@
 //	storage_v1  package tracing.storage.v1: remote storage with the native span model
 //	storage_v2  package tracing.storage.v2: remote storage with OTLP
 //
-// The program decodes and encodes spans without these types. They serve the small messages of
-// queries, gRPC reflection, and tests: as the clients and as the reference that the codecs are
-// compared with.
+// The program decodes and encodes spans without these types. They are used for the small messages
+// of queries, for gRPC reflection, and in tests: for clients, and as the reference for the codecs.
 //
 // Every protobuf package has a second name, under which existing clients and servers know it.
 // Services are served under both names, see [Register], and reflection describes them under both,

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Names of protobuf packages begin with neutral in this program and its documents, and with
+// Names of protobuf packages start with neutral in this program and its documents, and with
 // original in existing clients and services. Only this package knows both prefixes.
 const (
 	neutral  = "tracing."

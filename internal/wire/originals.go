@@ -72,8 +72,8 @@ func (o originals) FindDescriptorByName(name protoreflect.FullName) (protoreflec
 	return files.FindDescriptorByName(name)
 }
 
-// renamed returns copies of files and their imports in which neutral names are replaced by original
-// ones, linked with each other.
+// renamed returns copies of files and their imports, linked with each other, in which original
+// names replace neutral ones.
 func renamed(files []protoreflect.FileDescriptor) (*protoregistry.Files, error) {
 	set := &descriptorpb.FileDescriptorSet{}
 	seen := map[string]bool{}

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request including its answer.
+	// requestTimeout is the maximum time for a request including its response.
 	requestTimeout = 30 * time.Second
-	// maxAnswer is the maximum number of bytes read from an answer, many times the size of a trace.
+	// maxAnswer is the maximum number of bytes read from a response, many times the size of a
+	// trace.
 	maxAnswer = 4 << 20
-	// maxQuoted is the maximum number of bytes quoted from an unexpected answer.
+	// maxQuoted is the maximum number of bytes quoted from an unexpected response.
 	maxQuoted = 200
-	// searchLimit is the limit of a search. There is one trace to find; a second one is an error
-	// that must be visible.
+	// searchLimit is the limit of a search. It is above 1 so that a second trace, which is an
+	// error, is found, too.
 	searchLimit = 5
 )
 
@@ -76,8 +77,8 @@ func rejected(answer []byte) error {
 	return nil
 }
 
-// field returns the value of a field, or nil. Several values with a length are concatenated; of
-// others the last one counts.
+// field returns the value of a field, or nil. Repeated length-delimited values are concatenated;
+// otherwise the last value counts.
 func field(message []byte, num protowire.Number, typ protowire.Type) (value []byte, err error) {
 	for len(message) > 0 {
 		n, t, tag := protowire.ConsumeTag(message)
@@ -131,7 +132,7 @@ func searchFor(t *trace) url.Values {
 
 const notFound = "trace not found"
 
-// parseAnswer reads an answer of the query API. A missing trace is not an error.
+// parseAnswer reads a response of the query API. A missing trace is not an error.
 func parseAnswer(status int, body []byte) ([]shownTrace, error) {
 	var answer struct {
 		Data   []shownTrace `json:"data"`

@@ -72,7 +72,7 @@ func anyInt(i int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), uint64(i))
 }
 
-// Attribute values in rotation: those that formats, stores and JSON often get wrong.
+// Attribute values in rotation: values that formats, stores and JSON often get wrong.
 var (
 	textValues = []string{"plain", "", "ünïcödé ☃ 漢字 🚀", `"quoted" \ / <b>&amp;'`, "line\nbreak\ttab\x01\u2028", " spaces ", "true", "0"}
 	intValues  = []int64{0, 1, -1, 42, math.MaxInt32 + 1, maxSafeInt, maxSafeInt + 1, -maxSafeInt - 1, math.MaxInt64, math.MinInt64}

@@ -47,8 +47,8 @@ func New(opt Options, out Outside) (*Canary, error) {
 	return c, nil
 }
 
-// Run writes and reads until ctx ends, or until everything that the options require is written and
-// was read once. The Summary is complete when it returns.
+// Run writes and reads until ctx ends, or until everything that the options require has been
+// written and read once. The Summary is complete when it returns.
 func (c *Canary) Run(ctx context.Context) Summary {
 	written := make(chan struct{})
 	go func() {
@@ -62,7 +62,7 @@ func (c *Canary) Run(ctx context.Context) Summary {
 	return c.summary
 }
 
-// writeAll writes a trace at every multiple of the interval, skipping those that pass while a
+// writeAll writes a trace at every multiple of the interval, except multiples that pass while a
 // request is running.
 func (c *Canary) writeAll(ctx context.Context) {
 	began := c.now()
@@ -113,7 +113,8 @@ func (c *Canary) remember(r remembered, age int) {
 	}
 }
 
-// readAll reads traces when they are due. After the last write, it ends when all were read once.
+// readAll reads traces when they are due. After the last write, it ends when all traces have been
+// read once.
 func (c *Canary) readAll(ctx context.Context, written <-chan struct{}) {
 	done := false
 	for ctx.Err() == nil {
@@ -151,7 +152,7 @@ func (c *Canary) await(ctx context.Context, wait time.Duration, written <-chan s
 	return done
 }
 
-// readTrace reads a trace in every way, and schedules the next reading.
+// readTrace reads a trace through each API, and schedules the next reading.
 func (c *Canary) readTrace(ctx context.Context, r remembered, age int) {
 	t := generate(c.opt.Seed, r.at)
 	want := t.show()
@@ -177,7 +178,7 @@ func (c *Canary) readTrace(ctx context.Context, r remembered, age int) {
 	}
 }
 
-// judge records the result of a reading, and returns it in the light of earlier ones.
+// judge records the result of a reading, and returns it with earlier results taken into account.
 func (r *remembered) judge(w way, result Result) Result {
 	if result == OK && r.missed[w] {
 		result = Late
@@ -208,7 +209,7 @@ func (c *Canary) logReading(t *trace, w way, age time.Duration, r Result, detail
 	}
 }
 
-// pause waits, and reports whether it waited to the end.
+// pause waits, and reports whether the whole time has passed.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -105,8 +105,8 @@ func (f *flags) options(random func() uint64) (Options, error) {
 	return o, o.validate()
 }
 
-// count is the value of --once, a flag whose number may be left out. Package flag therefore takes
-// the number in `--once 20` for an operand.
+// count is the value of --once, a flag whose number is optional. Package flag therefore treats the
+// number in `--once 20` as an operand.
 type count int
 
 // IsBoolFlag allows the flag without a number.

@@ -23,11 +23,11 @@ const (
 // String returns the name in metrics and logs.
 func (r Result) String() string { return [...]string{"ok", "late", "missing", "wrong", "error"}[r] }
 
-// comparison compares answers with what was written. Tags with keys in ignored that were not sent
-// are skipped: they may have been added on the way.
+// comparison compares responses with what was written. Tags with keys in ignored that were not sent
+// are skipped: another program may have added them.
 type comparison struct{ ignored []string }
 
-// traces compares an answer that must hold this trace and nothing else. The text describes the
+// traces compares a response that must contain this trace and nothing else. The text describes the
 // first difference.
 func (c comparison) traces(want *shownTrace, got []shownTrace) (Result, string) {
 	switch len(got) {
@@ -167,7 +167,7 @@ func equal(a, b tag) bool {
 	return okX && okY && errX == nil && errY == nil && f == g
 }
 
-// literal returns JSON, which distinguishes 1 from "1".
+// literal returns a value as JSON, which distinguishes 1 from "1".
 func literal(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -3,8 +3,8 @@
 // command `tracing canary`.
 //
 // A seed and a time determine the content of a trace, so only the time has to be remembered, and
-// another process that knows the seed can compute what must be stored. The expected answer is
-// computed here, independently of the code that produces answers: the package imports neither a
+// another process that knows the seed can compute what must be stored. The expected response is
+// computed here, independently of the code that produces responses: the package imports neither a
 // store nor the conversion to JSON.
 //
 //	generate ──▶ trace ──encode──▶ POST /v1/traces

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// longest is the maximum duration of a trace. It ends before it is written, like those of
-	// applications.
+	// longest is the maximum duration of a trace. Like traces of applications, it ends before it is
+	// written.
 	longest = 2 * time.Second
 	// shortest is the minimum duration, so that nested spans can have different durations.
 	shortest = 10 * time.Millisecond
@@ -24,8 +24,8 @@ const (
 	shortIDs = 8
 )
 
-// generate returns the trace of a seed and a time. A change of its result changes what other
-// versions of the program expect.
+// generate returns the trace for a seed and a time. Other versions of the program expect the same
+// result.
 func generate(seed uint64, at time.Time) *trace {
 	g := &generator{rand.New(rand.NewPCG(seed, uint64(at.UnixNano())))}
 	t := &trace{id: g.traceID()}

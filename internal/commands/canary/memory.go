@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// remembered is what is kept of an acknowledged trace; the rest is generated again.
+// remembered is what is kept of an acknowledged trace; the rest is regenerated.
 type remembered struct {
 	at     time.Time // time it was generated from
 	acked  time.Time
-	missed [ways]bool // whether the latest answer missed it
+	missed [ways]bool // whether the latest response missed it
 }
 
 // memory holds the traces that are still to be read back, each at several ages. Traces are added in
-// time order, so for any one age they become due in the order of insertion, and one FIFO queue per
-// age suffices. Safe for concurrent use.
+// time order, so for each age they become due in the order of insertion, and one FIFO queue per age
+// suffices. It is safe for concurrent use.
 type memory struct {
 	ages  []time.Duration // ascending
 	limit int             // traces
@@ -29,7 +29,7 @@ func newMemory(ages []time.Duration, limit int) *memory {
 	return &memory{ages: ages, limit: limit, queues: make([][]remembered, len(ages)), added: make(chan struct{}, 1)}
 }
 
-// addTrace stores a trace for its reading at the age with that index, and reports whether the
+// addTrace stores a trace for its reading at the age with this index, and reports whether the
 // oldest trace was dropped.
 func (m *memory) addTrace(r remembered, age int) (forgot bool) {
 	m.mu.Lock()
@@ -92,7 +92,7 @@ func (m *memory) takeDue(now time.Time) (r remembered, age int, wait time.Durati
 	return m.pop(age), age, 0
 }
 
-// unread is the number of traces that were not read yet.
+// unread is the number of traces that have not been read yet.
 func (m *memory) unread() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,8 +116,8 @@ func (m *memory) behind(now time.Time) time.Duration {
 	return 0
 }
 
-// oldestMissing is the age of the oldest remembered trace that its latest answer missed; 0 if there
-// is none.
+// oldestMissing is the age of the oldest remembered trace that was missing at its latest reading; 0
+// if there is none.
 func (m *memory) oldestMissing(now time.Time) (age time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,7 @@ type metrics struct {
 }
 
 // newMetrics registers the metrics. All series exist from the start, so that alerts on increases
-// see the first one.
+// see the first increase.
 func newMetrics(reg prometheus.Registerer, m *memory, now func() time.Time) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_canary_" + name, Help: help})

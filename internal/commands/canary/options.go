@@ -24,13 +24,14 @@ type Options struct {
 	OTLP, Query string        // URLs without /v1/traces and /api
 	Header      http.Header   // for all requests, with canonical keys
 	Interval    time.Duration // between traces; they are generated from its multiples
-	// Ages are the times after its acknowledgement when a trace is read, ascending; at least one.
+	// Ages are the ages since its acknowledgement at which a trace is read, ascending; at least
+	// one.
 	Ages     []time.Duration
 	Remember int           // maximum number of traces remembered for readings
 	Duration time.Duration // time during which traces are written; 0: until the context ends
 	Traces   int           // number of attempted writes; 0: unlimited
 	Seed     uint64
-	// IgnoredTags are keys of tags that may be added on the way.
+	// IgnoredTags are keys of tags that other programs may add.
 	IgnoredTags []string
 }
 
@@ -57,8 +58,8 @@ func isURL(s string) bool {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return false
 	}
-	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // these would be logged, or not be sent
+	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // they would be logged, or not be sent
 }
 
-// base returns a URL that paths can be appended to.
+// base returns a URL to which paths can be appended.
 func base(u string) string { return strings.TrimRight(u, "/") }

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// metricsBudget bounds the bytes of requests for metrics; they have practically no bodies.
+	// metricsBudget limits the bytes of requests for metrics, which usually have no body.
 	metricsBudget = 1 << 20
-	// metricsStop is the time for running requests to finish at the end.
+	// metricsStop is the time for running requests to finish when the listener closes.
 	metricsStop = 2 * time.Second
 )
 

@@ -12,7 +12,7 @@ type shownTrace struct {
 	Warnings  []string           `json:"warnings"`
 }
 
-// shownSpan is a span in it. Times are microseconds.
+// shownSpan is a span of a shownTrace. Times are in microseconds.
 type shownSpan struct {
 	TraceID    string      `json:"traceID"`
 	SpanID     string      `json:"spanID"`
@@ -50,8 +50,8 @@ type tag struct {
 	Value any    `json:"value"`
 }
 
-// show returns what the query API must answer. Processes are keyed by service name; the order of
-// spans and tags is irrelevant.
+// show returns the trace that the query API must return. Processes are keyed by service name; the
+// order of spans and tags is irrelevant.
 func (t *trace) show() *shownTrace {
 	out := &shownTrace{TraceID: t.id.String(), Processes: map[string]process{}}
 	for i := range t.spans {

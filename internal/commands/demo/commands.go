@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
-// Commands returns the command. It starts a preset with the given components if it is asked to.
+// Commands returns the command, which can also start a preset with the given components.
 func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []commands.Command {
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv, components: components, presets: presets}
 	return []commands.Command{{
@@ -76,7 +76,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	f.header = commands.HeaderFlag(fs, "Header for all requests")
 }
 
-// options converts the flags. The address is that of the flags.
+// options converts the flags, including the address.
 func (f *flags) options(env pipeline.Env) (o demo.Options, err error) {
 	u, err := url.Parse(f.otlp)
 	switch {

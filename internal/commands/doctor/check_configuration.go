@@ -33,10 +33,10 @@ func checkConfiguration(_ context.Context, x *examination) []Finding {
 	return found
 }
 
-// soon is the time before its expiry in which a certificate is a warning.
+// soon is the time before the expiry of a certificate in which the finding is a warning.
 const soon = 14 * 24 * time.Hour
 
-// checkCertificates reads the certificates of files that the configuration names.
+// checkCertificates reads the certificates in the files that the configuration names.
 func checkCertificates(_ context.Context, x *examination) []Finding {
 	var found []Finding
 	for _, c := range x.used {
@@ -74,7 +74,7 @@ const maxCertificates = 1 << 20
 // certFile is a file with certificates in PEM.
 type certFile struct {
 	key, path   string
-	authorities bool // that are trusted, each for itself; otherwise a certificate with its chain
+	authorities bool // separately trusted certificates; otherwise a certificate with its chain
 }
 
 func (c *certFile) check(subject string, now time.Time) Finding {
@@ -97,7 +97,7 @@ func (c *certFile) check(subject string, now time.Time) Finding {
 		return newFinding(subject, Problem, "no certificate in PEM").
 			advise("replace the file with one that begins with -----BEGIN CERTIFICATE-----")
 	}
-	if c.authorities { // those that have expired before the last one were replaced
+	if c.authorities { // certificates that have expired before the last one have been replaced
 		all = []*x509.Certificate{slices.MaxFunc(all, byExpiry)}
 	}
 	f := validity(subject, all, now)
@@ -109,7 +109,7 @@ func (c *certFile) check(subject string, now time.Time) Finding {
 
 func byExpiry(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }
 
-// validity judges the certificate of a list that expires first.
+// validity judges the certificate in a list that expires first.
 func validity(subject string, all []*x509.Certificate, now time.Time) Finding {
 	first := slices.MinFunc(all, byExpiry)
 	name := first.Subject.CommonName
@@ -129,7 +129,7 @@ func validity(subject string, all []*x509.Certificate, now time.Time) Finding {
 
 func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// roundTime returns a duration for readers: days, or without fractions that do not matter.
+// roundTime rounds a duration for display, to days if it is long.
 func roundTime(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

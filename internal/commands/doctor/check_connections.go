@@ -20,7 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-// checkConnections connects to the next hops and stores of the configuration, each through the
+// checkConnections connects to the next hops and stores of the configuration, each with the
 // settings of its component. It sends no spans.
 func checkConnections(ctx context.Context, x *examination) []Finding {
 	if len(x.hops) == 0 {
@@ -39,8 +39,8 @@ func checkConnections(ctx context.Context, x *examination) []Finding {
 	return out
 }
 
-// checkConnection checks the addresses of a connection one by one, and then that the server answers
-// requests.
+// checkConnection checks the addresses of a connection one by one, and then that the server
+// responds to requests.
 func (x *examination) checkConnection(ctx context.Context, c *connection) []Finding {
 	var found []Finding
 	reached := 0
@@ -94,7 +94,7 @@ func (c *connection) encryption() (settings client.TLSConfig, on bool) {
 	return c.grpc.TLS, !c.grpc.TLS.Insecure
 }
 
-// checkAddress resolves, connects and makes the TLS handshake.
+// checkAddress resolves the address, connects and makes the TLS handshake.
 func (x *examination) checkAddress(ctx context.Context, c *connection, address string) Finding {
 	subject := c.String()
 	if len(c.addresses()) > 1 {
@@ -141,7 +141,7 @@ func (x *examination) handshake(ctx context.Context, subject string, conn net.Co
 			advise("check that the server uses TLS on this port (tls::insecure: true is for those without), " +
 				"and whether it wants a client certificate")
 	}
-	chain := secure.ConnectionState().PeerCertificates[:1] // all that matters with insecure_skip_verify
+	chain := secure.ConnectionState().PeerCertificates[:1] // with insecure_skip_verify, nothing else matters
 	if verified := secure.ConnectionState().VerifiedChains; len(verified) > 0 {
 		chain = verified[0]
 	}
@@ -198,7 +198,7 @@ func (x *examination) certificateAlert(ctx context.Context, c *connection) error
 	return nil
 }
 
-// alertTime is the maximum time for a handshake and the alert after it.
+// alertTime is the maximum time for a handshake and a following alert.
 const alertTime = time.Second
 
 // answerGRPC makes a call that changes nothing.
@@ -226,11 +226,11 @@ func (x *examination) answerGRPC(ctx context.Context, c *connection) Finding {
 	return judgeGRPC(subject, err, took)
 }
 
-// callInterval is the time between calls while a connection is made.
+// callInterval is the time between calls while the connection is being made.
 const callInterval = 50 * time.Millisecond
 
-// awaitReady repeats a call that fails because the connection is not made yet, for half of the time
-// of ctx.
+// awaitReady repeats a call that fails because the connection has not been made yet, for up to half
+// of the time of ctx.
 func awaitReady(ctx context.Context, call func(context.Context) error) error {
 	limit := time.Now().Add(time.Minute)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -274,13 +274,13 @@ func judgeGRPC(subject string, err error, took time.Duration) Finding {
 }
 
 // wantsCertificate reports whether a server ended the connection because the client has no
-// certificate of an authority that the server accepts. Since TLS 1.3, the handshake of the client
-// succeeds before.
+// certificate from an authority that the server accepts. Since TLS 1.3, the handshake has already
+// succeeded for the client by then.
 func wantsCertificate(text string) bool {
 	return strings.Contains(text, "tls: certificate required") || strings.Contains(text, "tls: bad certificate")
 }
 
-// answerHTTP makes a GET request. Most servers answer it with an error, which is an answer, too,
+// answerHTTP sends a GET request. Most servers respond with an error, which counts as a response,
 // unless the error is about the credentials or the path.
 func (x *examination) answerHTTP(ctx context.Context, c *connection) Finding {
 	subject := c.String()

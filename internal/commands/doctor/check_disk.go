@@ -16,7 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// checkDisk compares free disk space with what stores, queues and dead letters may still take.
+// checkDisk compares the free disk space with the space that stores, queues and dead letters may
+// still take.
 func checkDisk(ctx context.Context, x *examination) []Finding {
 	var found []Finding
 	service := x.config.Service
@@ -52,14 +53,14 @@ func (x *examination) storeFolder(c *app.Component) string {
 	return filepath.Join(x.config.Service.DataDir, c.DirName())
 }
 
-// space is the disk space of a folder in bytes.
+// space is the disk space of a folder, in bytes.
 type space struct{ used, free int64 }
 
 // measureSpace returns the size of the files of a folder and the free space of its volume.
 func (x *examination) measureSpace(ctx context.Context, folder string) (s space, err error) {
 	walk := func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return ctx.Err() // a folder that is missing, or a file that the store has just deleted
+			return ctx.Err() // the folder is missing, or the store has just deleted a file
 		}
 		if info, err := d.Info(); err == nil {
 			s.used += info.Size()
@@ -104,7 +105,7 @@ func (x *examination) storeSpace(ctx context.Context, c *app.Component, config *
 }
 
 // checkLock returns a problem if a process that does not run this configuration uses a folder: two
-// processes cannot.
+// processes cannot share it.
 func (x *examination) checkLock(subject, folder string) []Finding {
 	name := filepath.Join(folder, "LOCK")
 	if _, err := os.Stat(name); err != nil || x.process.running || x.process.hangs != "" {
@@ -126,7 +127,7 @@ func (x *examination) checkLock(subject, folder string) []Finding {
 		advise("stop that process, give this command its configuration, or set service::data_dir to another folder")}
 }
 
-// queueSpace checks that the volume has space for files up to a limit.
+// queueSpace checks that the volume has space for files of a total size.
 func (x *examination) queueSpace(ctx context.Context, subject, folder string, limit int64, limitKey string) Finding {
 	subject += " (" + folder + ")"
 	s, err := x.measureSpace(ctx, folder)
@@ -140,7 +141,7 @@ func (x *examination) queueSpace(ctx context.Context, subject, folder string, li
 	return newFinding(subject, OK, "%s free, files take %s of at most %s", size(s.free), size(s.used), size(limit))
 }
 
-// The measurement writes one block at most maxSyncs times, for at most syncTime.
+// The measurement writes a block up to maxSyncs times, for at most syncTime.
 const (
 	syncBlock = 4096 // bytes
 	maxSyncs  = 50
@@ -197,8 +198,7 @@ func (x *examination) checkSync(ctx context.Context, configured, setting string)
 	return judgeSync(folder, setting, times)
 }
 
-// existing returns the folder, or the nearest one above it that exists: the program creates the
-// rest.
+// existing returns the folder, or the nearest parent that exists: the program creates the rest.
 func existing(folder string) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -218,7 +218,7 @@ func existing(folder string) (string, error) {
 	}
 }
 
-// measureSync writes to a new file, which it removes, and returns the durations.
+// measureSync writes to a temporary file, and returns the durations.
 func measureSync(ctx context.Context, files vfs.FS, name string) (times []time.Duration, err error) {
 	f, err := files.Create(name)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// checkClickHouse makes the checks of `tracing clickhouse schema check` for each exporter.
+// checkClickHouse runs the checks of `tracing clickhouse schema check` for each exporter.
 func checkClickHouse(ctx context.Context, x *examination) []Finding {
 	var found []Finding
 	for _, c := range x.used {
@@ -80,7 +80,7 @@ func kafkaOf(c *app.Component) (config *kafka.ClientConfig) {
 	return config
 }
 
-// checkCluster examines what a component needs of a cluster.
+// checkCluster examines the parts of a cluster that a component uses.
 func (x *examination) checkCluster(ctx context.Context, c *app.Component, config kafka.ClientConfig) []Finding {
 	subject := key(c) + " (" + strings.Join(config.Brokers, ", ") + ")"
 	connection, err := kafka.NewConnection(x.settings(), config)
@@ -147,7 +147,7 @@ func judgeReplicas(ctx context.Context, admin *kadm.Client, topic string, replic
 	return f
 }
 
-// hasBlock reports whether an optional block of a component is there.
+// hasBlock reports whether a component has an optional block.
 func hasBlock(c *app.Component, name string) (on bool) {
 	c.Walk(func(path []string, _ any, _ reflect.StructTag) {
 		on = on || len(path) > 1 && path[0] == name

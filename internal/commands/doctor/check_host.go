@@ -15,14 +15,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// Differences to the clock of another host above which a finding is a warning or a problem.
+// Clock differences to another host above which a finding is a warning or a problem.
 const (
 	skewWarning = 2 * time.Second
 	skewProblem = time.Minute
 )
 
-// checkClock reads whether the kernel considers the clock synchronized, and compares the clock with
-// those of hosts that answer over HTTP.
+// checkClock reads whether the kernel considers the clock synchronized, and compares it with the
+// clocks of hosts that respond over HTTP.
 func checkClock(ctx context.Context, x *examination) []Finding {
 	found := []Finding{synchronization()}
 	urls := map[string]bool{}
@@ -38,7 +38,7 @@ func checkClock(ctx context.Context, x *examination) []Finding {
 	return found
 }
 
-// skew compares the clock with the header Date of an answer, which has whole seconds.
+// skew compares the clock with the Date header of a response, which has whole seconds.
 func (x *examination) skew(ctx context.Context, url string) Finding {
 	subject := pipeline.MaskURLs(url)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -59,7 +59,8 @@ func (x *examination) skew(ctx context.Context, url string) Finding {
 	return judgeSkew(subject, there, before, after)
 }
 
-// judgeSkew compares a time in whole seconds, taken elsewhere between two local times, with them.
+// judgeSkew compares a time in whole seconds from another host with the local times before and
+// after the request.
 func judgeSkew(subject string, there, before, after time.Time) Finding {
 	skew := time.Duration(0)
 	if end := there.Add(time.Second); end.Before(before) {
@@ -79,7 +80,7 @@ func judgeSkew(subject string, there, before, after time.Time) Finding {
 
 // Limits on open files. The program raises its soft limit to the hard one when it starts.
 const (
-	fewFiles  = 1024 // below, a store with some traffic cannot open its segments
+	fewFiles  = 1024 // with fewer, a store with some traffic cannot open its segments
 	baseFiles = 1000 // segments, logs and outgoing connections, in addition to connections of clients
 )
 
@@ -105,8 +106,8 @@ func checkFiles(_ context.Context, x *examination) []Finding {
 	return []Finding{newFinding("", OK, "%s", text)}
 }
 
-// fileLimit returns the hard limit of the running process if it can be read, or else that of this
-// command.
+// fileLimit returns the hard limit of the running process if it can be read, otherwise the limit of
+// this command.
 func (x *examination) fileLimit() (limit uint64, of string, err error) {
 	if x.process.pid > 0 {
 		if limit, err := limitOfProcess(x.process.pid); err == nil {
@@ -132,7 +133,7 @@ func limitOfProcess(pid int) (uint64, error) {
 	return 0, fmt.Errorf("no limit on open files in /proc/%d/limits", pid)
 }
 
-// checkMemory compares the memory that the limits of the configuration add up to with that of the
+// checkMemory compares the sum of the memory limits in the configuration with the memory of the
 // cgroup, GOMEMLIMIT and the machine.
 func checkMemory(_ context.Context, x *examination) []Finding {
 	built, err := app.New(x.config, app.Options{Log: io.Discard, Build: x.build})
@@ -158,7 +159,8 @@ func checkMemory(_ context.Context, x *examination) []Finding {
 	return []Finding{newFinding("", OK, "%s, %s may be used", text, size(n.Available))}
 }
 
-// checkUDP compares the buffers that UDP listeners ask for with what the kernel grants.
+// checkUDP compares the buffer sizes that UDP listeners request with the sizes that the kernel
+// grants.
 func checkUDP(_ context.Context, x *examination) []Finding {
 	var found []Finding
 	for i := range x.listeners {

@@ -19,8 +19,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// checkPorts checks each listener: before the start its address must be free, and afterwards the
-// process must listen on it.
+// checkPorts checks each listener: its address must be free before the process starts; afterwards,
+// the process must listen on it.
 func checkPorts(ctx context.Context, x *examination) []Finding {
 	if x.process.hangs != "" {
 		return []Finding{x.process.hangFinding()}
@@ -192,8 +192,8 @@ func ownerOf(ctx context.Context, env pipeline.Env, network, address string) own
 	return ownerOfFiles(sockets)
 }
 
-// ownerOfFiles returns the process that has one of the files or sockets open, which are called as
-// the links in /proc.
+// ownerOfFiles returns the process that has one of the files or sockets open. Their names are the
+// link targets in /proc.
 func ownerOfFiles(files map[string]bool) owner {
 	if len(files) == 0 {
 		return owner{}
@@ -221,7 +221,7 @@ func ownerOfFiles(files map[string]bool) owner {
 }
 
 // listening returns the inodes of sockets that listen on a port of a suitable address. A line of
-// the table begins with its number, the local address, the remote address and the state; the inode
+// the table starts with its number, the local address, the remote address and the state; the inode
 // is the tenth field.
 func listening(table string, port int, suitable func(net.IP) bool) (inodes []string) {
 	const fieldAddress, fieldState, fieldInode = 1, 3, 9
@@ -245,7 +245,7 @@ func listening(table string, port int, suitable func(net.IP) bool) (inodes []str
 	return inodes
 }
 
-// socketAddress parses an address such as 0100007F:1F90: words of 32 bits in the byte order of the
+// socketAddress parses an address such as 0100007F:1F90: 32-bit words in the byte order of the
 // host, which is little-endian on the supported platforms, and the port.
 func socketAddress(text string) (ip net.IP, port int) {
 	words, portText, ok := strings.Cut(text, ":")

@@ -16,10 +16,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// serviceName is the service of test spans, for which strategies are requested.
+// serviceName is the service of test spans, and the service for which strategies are requested.
 const serviceName = "tracing-doctor"
 
-// checkSampling asks each listener that serves sampling strategies.
+// checkSampling requests a strategy from each listener that serves sampling strategies.
 func checkSampling(ctx context.Context, x *examination) []Finding {
 	found := x.zeroRates()
 	for i := range x.listeners {
@@ -65,7 +65,7 @@ type strategy struct {
 // strategyRequest requests the strategy of a service.
 type strategyRequest func(ctx context.Context, x *examination, l *listener) (strategy, error)
 
-// samplingClient returns how clients ask a listener for strategies, or nil if it serves none.
+// samplingClient returns how clients request strategies from a listener, or nil if it serves none.
 func samplingClient(l *listener) strategyRequest {
 	switch {
 	case l.is(pipeline.KindExtension, "sampling", "http"):
@@ -114,7 +114,7 @@ func strategyHTTP(path string) strategyRequest {
 	}
 }
 
-// strategyJSON is the part of a strategy that has rates.
+// strategyJSON is the part of a strategy with rates.
 type strategyJSON struct {
 	Type          string `json:"strategyType"`
 	Probabilistic struct {
@@ -126,8 +126,7 @@ type strategyJSON struct {
 	Operations *json.RawMessage `json:"operationSampling"`
 }
 
-// samplesNothing reports whether no rate is above 0. Strategies per operation have rates of their
-// own.
+// samplesNothing reports whether no rate is above 0, including the rates of single operations.
 func (s *strategyJSON) samplesNothing() bool {
 	return s.Operations == nil && s.Probabilistic.Rate == 0 && s.RateLimiting.PerSecond == 0
 }

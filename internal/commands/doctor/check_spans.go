@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// readInterval is the time between readings of a test span that is not found yet.
+// readInterval is the time between attempts to read a test span that has not been found yet.
 const readInterval = 100 * time.Millisecond
 
 // checkSpans sends a test span through each receiver, and reads it back through the query API.
@@ -30,7 +30,7 @@ func checkSpans(ctx context.Context, x *examination) []Finding {
 	if len(probes) == 0 {
 		return []Finding{newFinding("", Skipped, "no receivers in the configuration")}
 	}
-	// The rest of the time is for the answer to the last reading.
+	// The rest of the time is for the response to the last attempt.
 	ctx, cancel := context.WithTimeout(ctx, x.timeout*9/10)
 	defer cancel()
 	found := make([]Finding, len(probes))
@@ -49,7 +49,8 @@ type probe struct {
 	send     func(ctx context.Context, x *examination, l *listener, s *testSpan) error
 }
 
-// probesOf returns the test spans for a listener. That of an unknown type has no function.
+// probesOf returns the test spans for a listener. A listener of an unknown type has one without a
+// function.
 func (x *examination) probesOf(l *listener) []*probe {
 	for _, s := range senders() {
 		if l.component.Factory.Type() != s.typ || l.path != s.path {
@@ -100,7 +101,7 @@ func (x *examination) separatesTenants() bool {
 	return slices.ContainsFunc(x.listeners, func(l listener) bool { return l.security.SeparatesTenants() })
 }
 
-// readBack reads a test span until it is found or the time is over.
+// readBack tries to read a test span until it is found or the time is up.
 func (x *examination) readBack(ctx context.Context, subject string, s *testSpan, began time.Time) Finding {
 	reader := x.reader()
 	for {
@@ -119,7 +120,7 @@ func (x *examination) readBack(ctx context.Context, subject string, s *testSpan,
 	}
 }
 
-// judgeSpans compares what was read with the test span.
+// judgeSpans compares the spans that were read with the test span.
 func judgeSpans(subject string, s *testSpan, spans []canary.ReadSpan, took time.Duration) Finding {
 	got := spans[0]
 	var wrong []string
@@ -151,7 +152,7 @@ func (x *examination) lost(subject string, s *testSpan) Finding {
 			"Datagrams can be lost without an answer. With a queue, try a longer --timeout")
 }
 
-// dropping returns the components of the configuration that drop or hold spans on purpose.
+// dropping returns the components of the configuration that drop or delay spans on purpose.
 func (x *examination) dropping() (all []string) {
 	types := []string{"probabilistic_sampler", "tail_sampling", "filter", "groupbytrace", "routing"}
 	for _, c := range x.used {
@@ -165,7 +166,7 @@ func (x *examination) dropping() (all []string) {
 // subjectKey is the attribute of a test span that names the receiver.
 const subjectKey = "doctor.receiver"
 
-// testSpan is a span that is sent through a receiver.
+// testSpan is a span for sending through a receiver.
 type testSpan struct {
 	trace         otlpdata.TraceID
 	id            otlpdata.SpanID
@@ -177,7 +178,7 @@ type testSpan struct {
 func newTestSpan(env pipeline.Env, subject string) *testSpan {
 	const duration = time.Millisecond
 	s := &testSpan{name: "doctor", subject: subject, duration: duration,
-		start: env.Now().Add(-duration).Truncate(time.Microsecond)} // Thrift and Zipkin have microseconds
+		start: env.Now().Add(-duration).Truncate(time.Microsecond)} // Thrift and Zipkin have a resolution of microseconds
 	binary.BigEndian.PutUint64(s.trace[:8], env.Rand()|1)
 	binary.BigEndian.PutUint64(s.trace[8:], env.Rand()|1)
 	binary.BigEndian.PutUint64(s.id[:], env.Rand()|1)

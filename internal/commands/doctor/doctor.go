@@ -1,9 +1,9 @@
-// Package doctor is the command `tracing doctor`. It checks a host before the program starts, or an
-// installation that runs, and says what to change.
+// Package doctor implements the command `tracing doctor`. It checks a host before the program
+// starts, or a running installation, and says what to change.
 //
-// A check is a function in the list of the function checks. It reads the configuration through an
-// examination and returns findings. Checks change nothing, except that they write test spans to a
-// running installation and a small file, which they remove, to the data folder. Each check ends
+// A check is a function in the list that the function checks returns. It reads the configuration
+// through an examination and returns findings. Checks change nothing, except that they write test
+// spans to a running installation and a small temporary file to the data folder. Each check ends
 // within a time limit.
 package doctor
 
@@ -74,7 +74,7 @@ func names() []string {
 	return out
 }
 
-// described returns the checks with their descriptions.
+// described returns the names and descriptions of the checks.
 func described() string {
 	var out []string
 	for _, c := range checks() {
@@ -189,8 +189,8 @@ func checks() []check {
 // graceTime is the time for a check to return after its context has ended.
 const graceTime = time.Second
 
-// run runs the checks that are not skipped, one after another, so that they do not disturb the
-// measurements of each other.
+// run runs the checks that are not skipped, one after another, so that they do not disturb each
+// other's measurements.
 func (x *examination) run(ctx context.Context, all []check, skip []string) Report {
 	x.detect(ctx)
 	r := Report{Version: x.build.Version, Running: x.process.running, Hangs: x.process.hangs != ""}
@@ -208,8 +208,8 @@ func (x *examination) run(ctx context.Context, all []check, skip []string) Repor
 	return r
 }
 
-// runOne runs a check within the time limit. A check that does not return, for example because the
-// disk does not answer, is left behind.
+// runOne runs a check within the time limit. It abandons a check that does not return, for example
+// because the disk does not respond.
 func (x *examination) runOne(ctx context.Context, c check) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
@@ -231,7 +231,7 @@ func (x *examination) runOne(ctx context.Context, c check) []Finding {
 	}
 }
 
-// absence says why a check that needs the process is left out.
+// absence says why a check that needs the process is skipped.
 func (p process) absence() string {
 	if p.hangs != "" {
 		return "process does not answer"
@@ -239,7 +239,7 @@ func (p process) absence() string {
 	return "process is not running"
 }
 
-// hangFinding is the one finding about a process that does not answer.
+// hangFinding is the only finding about a process that does not respond.
 func (p process) hangFinding() Finding {
 	f := newFinding("", Problem, "%s", p.hangs)
 	if p.pid == 0 {

@@ -22,10 +22,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// examination is what the checks know: the configuration, the flags, and the process that runs it.
+// examination is the information for checks: the configuration, the flags, and the process that
+// runs the configuration.
 type examination struct {
 	config    *app.Config
-	used      []*app.Component // that the program builds, sorted
+	used      []*app.Component // components that the program builds, sorted
 	build     status.Build
 	env       pipeline.Env
 	timeout   time.Duration
@@ -52,7 +53,7 @@ func newExamination(config *app.Config, build status.Build, f *flags) *examinati
 	if x.query == "" {
 		x.query = queryURL(queryListener(x.listeners))
 	}
-	// The certificates of the listeners are for other names than localhost.
+	// The certificates of the listeners are not for localhost.
 	x.tls = &tls.Config{InsecureSkipVerify: true, Certificates: f.certificates} //nolint:gosec // on this host
 	x.local = &http.Transport{DialContext: x.env.Dial, TLSClientConfig: x.tls.Clone()}
 	x.remote = &http.Transport{DialContext: x.env.Dial,
@@ -74,26 +75,27 @@ func (x *examination) reader() *canary.Reader {
 	return &canary.Reader{Query: x.query, Header: x.header, Transport: x.remote}
 }
 
-// settings are those of components that connect to other processes.
+// settings are the settings of components that connect to other processes.
 func (x *examination) settings() pipeline.Settings {
 	return pipeline.Settings{ID: pipeline.ID{Type: "doctor"}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: x.env,
 		Budget: pipeline.NewBudget(0), Report: func(error) {}}
 }
 
-// maxAnswer is the maximum number of bytes read from an answer.
+// maxAnswer is the maximum number of bytes read from a response.
 const maxAnswer = 4 << 20
 
 // process is the process that runs the configuration.
 type process struct {
 	running bool
-	hangs   string // why a process that listens does not count as running; "" if there is none
+	hangs   string // why a listening process does not count as running; "" if there is none
 	pid     int    // 0 if unknown
 	version string // "" if unknown
 	admin   string // URL of the admin API; "" if the configuration has none
 }
 
-// detect finds the process: the admin API of the configuration answers. Without one, a process of
-// this program has one of the ports open, which only Linux tells.
+// detect finds the process. It is there if the admin API of the configuration responds, or, without
+// an admin API, if a process of this program has one of the ports open, which is only known on
+// Linux.
 func (x *examination) detect(parent context.Context) {
 	ctx, cancel := context.WithTimeout(parent, x.timeout)
 	defer cancel()
@@ -127,7 +129,7 @@ func (x *examination) detect(parent context.Context) {
 	}
 }
 
-// detectHang finds a process that accepts connections for the admin API and answers none.
+// detectHang finds a process that accepts connections for the admin API and does not respond.
 func (x *examination) detectHang(ctx context.Context, admin *listener) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
@@ -153,7 +155,7 @@ func (x *examination) detectOwner(ctx context.Context) {
 	}
 }
 
-// get requests a URL and returns the body of a success answer.
+// get requests a URL and returns the body of a success response.
 func (x *examination) get(ctx context.Context, url string, header http.Header) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -177,16 +179,16 @@ func (x *examination) get(ctx context.Context, url string, header http.Header) (
 	return body, nil
 }
 
-// maxQuoted is the maximum number of bytes quoted from an unexpected answer.
+// maxQuoted is the maximum number of bytes quoted from an unexpected response.
 const maxQuoted = 200
 
-// statusError is the error for an answer other than success.
+// statusError is the error for a response other than success.
 type statusError struct {
 	status int
 	text   string
 }
 
-// Error returns the status and the beginning of the answer.
+// Error returns the status and the beginning of the response.
 func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.text) }
 
 // checkVersions compares this program with the running process and with stored files.

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// synchronization returns what the kernel knows about the clock. Reading needs no privilege.
+// synchronization returns what the kernel knows about the clock. Reading it needs no privileges.
 func synchronization() Finding {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Verdict is the result of a check or of one of its findings. Larger ones are worse.
+// Verdict is the result of a check or of one of its findings. Larger verdicts are worse.
 type Verdict int
 
 // Verdicts.
@@ -39,7 +39,7 @@ func newFinding(subject string, v Verdict, format string, args ...any) Finding {
 	return Finding{Subject: subject, Verdict: v, Found: fmt.Sprintf(format, args...)}
 }
 
-// advise returns a copy of f that says what to do.
+// advise returns a copy of f with advice.
 func (f Finding) advise(format string, args ...any) Finding {
 	f.Advice = fmt.Sprintf(format, args...)
 	return f
@@ -48,16 +48,16 @@ func (f Finding) advise(format string, args ...any) Finding {
 // Result is the result of a check.
 type Result struct {
 	Check    string    `json:"check"`
-	Verdict  Verdict   `json:"verdict"` // the worst one of the findings
+	Verdict  Verdict   `json:"verdict"` // the worst of the findings
 	Findings []Finding `json:"findings"`
 }
 
 // Report is the answer of the command.
 type Report struct {
 	Version string   `json:"version"`         // of this program
-	Running bool     `json:"running"`         // whether a process with this configuration runs and answers
-	Hangs   bool     `json:"hangs,omitempty"` // whether one runs and does not answer
-	Verdict Verdict  `json:"verdict"`         // the worst one of the checks
+	Running bool     `json:"running"`         // whether a process with this configuration runs and responds
+	Hangs   bool     `json:"hangs,omitempty"` // whether one runs and does not respond
+	Verdict Verdict  `json:"verdict"`         // the worst of the checks
 	Checks  []Result `json:"checks"`
 }
 
@@ -114,8 +114,8 @@ func (r *Report) writeText(w io.Writer) error {
 	return err
 }
 
-// printable escapes line breaks and what a terminal would interpret: findings quote files, answers
-// of other processes, and names that users of this host choose.
+// printable escapes line breaks and characters that a terminal would interpret: findings quote
+// files, responses of other processes, and names that users of this host choose.
 func printable(text string) string {
 	var b strings.Builder
 	for i, r := range text {

@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 )
 
-// sender are the protocols of a listener, by the type of the receiver and the path of its block.
+// sender has the protocols of a listener, by the type of the receiver and the path of its block.
 type sender struct {
 	typ, path string
 	protocols []protocol
@@ -36,7 +36,7 @@ type protocol struct {
 	send func(ctx context.Context, x *examination, l *listener, s *testSpan) error
 }
 
-// senders returns all protocols that the command speaks.
+// senders returns all protocols that the command supports.
 func senders() []sender {
 	return []sender{
 		{"otlp", "protocols::grpc", []protocol{{"", sendOTLP}}},
@@ -122,7 +122,7 @@ func sendThrift(ctx context.Context, x *examination, l *listener, s *testSpan) e
 	return x.post(ctx, l, l.url()+"/api/traces?format=jaeger.thrift", "application/x-thrift", body)
 }
 
-// sendDatagram returns a function that sends a Thrift message to an agent. There is no answer.
+// sendDatagram returns a function that sends a Thrift message to an agent. There is no response.
 func sendDatagram(method string, format newProtocol) func(context.Context, *examination, *listener, *testSpan) error {
 	return func(ctx context.Context, x *examination, l *listener, s *testSpan) error {
 		body, err := s.message(ctx, method, format)
@@ -171,7 +171,8 @@ func sendZipkinThrift(ctx context.Context, x *examination, l *listener, s *testS
 	return x.post(ctx, l, l.url()+"/api/v1/spans", "application/x-thrift", body)
 }
 
-// post sends a request with spans to a listener. A success answer accepts them.
+// post sends a request with spans to a listener. A success response means that it has accepted
+// them.
 func (x *examination) post(ctx context.Context, l *listener, url, contentType string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {

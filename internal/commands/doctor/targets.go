@@ -23,7 +23,7 @@ import (
 // listener is an address on which the program listens.
 type listener struct {
 	component *app.Component
-	path      string // keys of its block below the component: protocols::grpc; "" if it has none of its own
+	path      string // keys of its block below the component: protocols::grpc; "" if it has no block
 	network   string // tcp or udp
 	address   string // as configured
 	security  server.SecurityConfig
@@ -67,8 +67,7 @@ func (l *listener) url() string {
 	return "http://" + l.hostPort()
 }
 
-// listenersOf returns the listeners of a component: its blocks of known types, and every other
-// address.
+// listenersOf returns the listeners of a component: blocks of known types, and all other addresses.
 func listenersOf(c *app.Component) (all []listener) {
 	known := map[string]bool{}
 	c.Walk(func(path []string, field any, tag reflect.StructTag) {
@@ -126,13 +125,13 @@ func text(c *app.Component, key string) (value string) {
 	return value
 }
 
-// connection is a connection of a component to another process. Either grpc or http is set.
+// connection is a component's connection to another process. Either grpc or http is set.
 type connection struct {
 	component *app.Component
 	path      string // keys of its block below the component
 	grpc      *client.GRPCConfig
 	http      *client.HTTPConfig
-	url       string // to which requests of http go
+	url       string // for requests of http
 }
 
 // String names the connection in findings.
@@ -187,7 +186,7 @@ func (x *examination) dial(l *listener) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+l.hostPort(), grpc.WithTransportCredentials(creds))
 }
 
-// headerFor returns the headers of requests to a listener, of which one names the tenant.
+// headerFor returns the headers of requests to a listener, including the header with the tenant.
 func (x *examination) headerFor(l *listener) http.Header {
 	tenancy, on := l.security.Tenancy.Get()
 	if !on || x.tenant == "" {
@@ -208,7 +207,7 @@ func (x *examination) outgoing(ctx context.Context, l *listener) context.Context
 	return ctx
 }
 
-// unauthenticated says why this command cannot use a listener, or returns "".
+// unauthenticated says why this command cannot authenticate to a listener, or returns "".
 func (x *examination) unauthenticated(l *listener) string {
 	_, auth := l.security.Auth.Get()
 	_, certificate := l.tls()

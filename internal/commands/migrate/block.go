@@ -6,8 +6,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// block is a map of a document: a section, the settings of a component, or a part of them. All
-// methods may be called on nil, which is a block that does not exist and has no keys.
+// block is a map in a document: a section, the settings of a component, or a part of them. All
+// methods may be called on nil, which is a missing block without keys.
 type block struct {
 	doc  *document
 	node *yaml.Node // a map
@@ -68,7 +68,7 @@ func (b *block) block(path ...string) *block {
 	return b
 }
 
-// ensure returns the block at path. It adds what is missing, and replaces values that are no
+// ensure returns the block at path. It adds missing blocks, and replaces values that are not
 // blocks.
 func (b *block) ensure(path ...string) *block {
 	for _, key := range path {
@@ -121,7 +121,7 @@ func (b *block) setNode(key string, value *yaml.Node) {
 	b.node.Content = append(b.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }
 
-// insertAfter adds a key behind another one, or at the end if there is no such key.
+// insertAfter adds a key after another one, or at the end if there is no such key.
 func (b *block) insertAfter(after, key string, value *yaml.Node) {
 	at := b.index(after)
 	if at < 0 || b.has(key) {
@@ -169,7 +169,7 @@ func (b *block) noteAt(at int, kind noteKind, format string, args ...any) {
 	b.node.Content = slices.Insert(b.node.Content, at, b.doc.noteNode(kind, format, args...), emptyNode())
 }
 
-// drop removes a key, if it exists, and leaves the reason at its place.
+// drop removes a key, if it exists, and leaves the reason in its place.
 func (b *block) drop(key, format string, args ...any) {
 	at := b.index(key)
 	if at < 0 {
@@ -180,9 +180,8 @@ func (b *block) drop(key, format string, args ...any) {
 	b.noteAt(at, dropped, key+": "+format, args...)
 }
 
-// remove removes a key that a note is about, or whose value is at another place. Of a map, this
-// says nothing about the values in it: those that are lost are listed later. Notes in it move to
-// its place.
+// remove removes a key that a note covers, or whose value has moved. Values inside a map are not
+// covered: lost ones are listed later. Notes in the map move to its place.
 func (b *block) remove(key string) {
 	at := b.index(key)
 	if at < 0 {
@@ -195,7 +194,7 @@ func (b *block) remove(key string) {
 	b.node.Content = slices.Replace(b.node.Content, at, at+2, takeNotes(v)...)
 }
 
-// decideOn removes a key, if it exists, and asks what takes its place.
+// decideOn removes a key, if it exists, and adds a note that the user must decide what replaces it.
 func (b *block) decideOn(key, format string, args ...any) {
 	if b.has(key) {
 		b.doc.markListed(b.value(key))
@@ -215,7 +214,7 @@ func (b *block) rename(key, to string) {
 	b.note(changed, to, "%s was %s", to, key)
 }
 
-// replaceItemBy replaces a text of a list by several, and reports whether it was there. The list
+// replaceItemBy replaces a text in a list with several, and reports whether it was there. The list
 // gets no note.
 func (b *block) replaceItemBy(key, old string, texts ...string) bool {
 	v := b.value(key)
@@ -236,7 +235,7 @@ func (b *block) replaceItemBy(key, old string, texts ...string) bool {
 	return true
 }
 
-// dropItem removes a text from a list, and reports whether it was there. The list gets no note.
+// dropItem removes a text from a list, and reports whether it was there. It adds no note.
 func (b *block) dropItem(key, text string) bool {
 	v := b.value(key)
 	if v == nil || v.Kind != yaml.SequenceNode {

@@ -15,20 +15,21 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// maxChecks is how often a result is checked. Each time, unknown keys are dropped, below which
-// further ones may be found.
+// maxChecks is the maximum number of times that a result is checked. Each time, unknown keys are
+// dropped, and the next check may find further ones.
 const maxChecks = 8
 
 var (
 	unknownKey = regexp.MustCompile(`^unknown key "`)
-	// sensitive matches paths of keys that must not be dropped without a decision.
+	// sensitive matches paths of keys that are only dropped if the user decides so.
 	sensitive = regexp.MustCompile(`\b(tls|auth|tenancy|multi_tenancy)\b`)
-	// unset matches mistakes that depend on the environment of the process that runs the result.
+	// unset matches mistakes that depend on the environment of the process that runs the
+	// configuration.
 	unset = regexp.MustCompile(`environment variable \w+ is not set|^reading \$\{file:`)
 )
 
-// check renders the document, loads it as the program will do, drops keys that are unknown, and
-// notes all other mistakes. Without components, nothing is checked.
+// check renders the document, loads it as the program will, drops unknown keys, and adds notes for
+// all other mistakes. Without components, nothing is checked.
 func (d *document) check(components []pipeline.Factory) ([]byte, error) {
 	for range maxChecks {
 		text, err := d.render()
@@ -102,7 +103,7 @@ func (p places) addPlace(n *yaml.Node, path []string) {
 
 func below(path []string, key string) []string { return append(path[:len(path):len(path)], key) }
 
-// dropUnknown drops the keys that are not known, and reports whether there are any.
+// dropUnknown drops unknown keys, and reports whether there are any.
 func (d *document) dropUnknown(problems app.Problems, places places) (found bool) {
 	for _, p := range problems {
 		b, key := d.find(places[[2]int{p.Pos.Line, p.Pos.Col}])
@@ -119,7 +120,7 @@ func (d *document) dropUnknown(problems app.Problems, places places) (found bool
 	return found
 }
 
-// noteProblems notes mistakes above the lines that they are about.
+// noteProblems adds a note above each line with a mistake.
 func (d *document) noteProblems(problems app.Problems, places places) {
 	for _, p := range problems {
 		b, key := d.find(places[[2]int{p.Pos.Line, p.Pos.Col}])
@@ -131,10 +132,10 @@ func (d *document) noteProblems(problems app.Problems, places places) {
 	}
 }
 
-// lines matches numbers of lines in messages, which are not those of the result.
+// lines matches line numbers in messages, which differ from those of the final result.
 var lines = regexp.MustCompile(`delete lines? \d+(-\d+)?( and the references to it)?(: line \d+(, line \d+)*)?`)
 
-// find returns the deepest block on a path, and the key in it that is on the path.
+// find returns the deepest block on a path, and its key on the path.
 func (d *document) find(path []string) (found *block, key string) {
 	n := d.root.node
 	for _, step := range path {

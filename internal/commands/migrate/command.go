@@ -14,7 +14,7 @@ import (
 )
 
 // Commands returns the command `migrate`. It checks its result with the given components. The
-// presets take the place of programs of Jaeger 1.
+// presets replace the programs of Jaeger 1.
 func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []commands.Command {
 	return []commands.Command{{
 		Name: "migrate", Args: "[--from auto|otelcol|jaeger1|jaeger2] [--service NAME] [--output FILE] FILE|--env",
@@ -98,8 +98,8 @@ func (c *command) write(stdout io.Writer, yaml []byte) error {
 	return err
 }
 
-// environment returns the variables of a process as lines NAME=value. Variables of several lines
-// are left out.
+// environment returns the variables of a process as lines NAME=value. Multi-line variables are left
+// out.
 func environment(vars []string) []byte {
 	var out []byte
 	for _, v := range vars {

@@ -2,7 +2,7 @@ package migrate
 
 import "strings"
 
-// Sections of a configuration file, which are the same in Collector and Jaeger 2 files.
+// Sections of a configuration file, the same in Collector and Jaeger 2 files.
 const (
 	receivers  = "receivers"
 	processors = "processors"

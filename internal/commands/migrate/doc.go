@@ -3,8 +3,8 @@
 //
 //	text -- detect, parse --> document -- mapping of the format --> document with notes --> YAML
 //
-// A document is a tree of YAML nodes, so that the order and the comments of the input survive. The
-// mapping of each format edits it with the methods of document and block, which leave a note at
-// every place: what was changed, what was dropped, and what needs a decision. Notes become comments
-// above the line that they are about. Only components.go imports this package.
+// A document is a tree of YAML nodes, so that the order and the comments of the input are
+// preserved. The mapping of each format edits it with the methods of document and block, which
+// leave notes about changes, dropped keys, and decisions for the user. Notes become comments above
+// their line. Only components.go imports this package.
 package migrate

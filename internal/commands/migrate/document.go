@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Limits of the input with all aliases expanded, those of configuration files.
+// Limits of the input with all aliases expanded, as for configuration files.
 const (
 	maxInput = 4 << 20 // bytes
 	maxNodes = 20_000
@@ -30,11 +30,11 @@ type document struct {
 	notes      []note
 	source     string              // the text that was parsed
 	input      []setting           // what it has, see lost.go
-	listed     map[*yaml.Node]bool // values that a note is about
+	listed     map[*yaml.Node]bool // values that a note covers
 
 	taken     []*yaml.Node // values that are configurations
-	fragments []string     // values that are parts of one
-	broken    []string     // values that look like one but cannot be read, with the reason
+	fragments []string     // values that are parts of a configuration
+	broken    []string     // values that look like configurations but cannot be read, with the reason
 }
 
 // newDocument parses YAML text with a map at the top. Aliases are expanded, because a mapping must
@@ -76,7 +76,7 @@ func documentOf(doc *yaml.Node, text string) (*document, error) {
 	return d, nil
 }
 
-// expander copies nodes and replaces aliases by what they stand for.
+// expander copies nodes and replaces aliases with the nodes that they stand for.
 type expander struct {
 	nodes, bytes int
 	err          error
@@ -115,7 +115,7 @@ func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 	return &out
 }
 
-// mapping copies the pairs of a map, then those that `<<: *anchor` adds if they are not given.
+// mapping copies the pairs of a map, and then the pairs that `<<: *anchor` adds for missing keys.
 func (e *expander) mapping(n, out *yaml.Node, depth int) {
 	given := map[string]bool{}
 	var merged []*yaml.Node
@@ -197,9 +197,9 @@ func (d *document) marker() string {
 }
 
 // tidy prepares a tree for output. Notes in lists that are written on one line move in front of the
-// key of the list, and are returned if that is not in n. Maps with notes or
-// empty values are written as blocks, because in braces an empty value would become a text. Empty
-// maps that were not written as {} are empty values.
+// key of the list, or are returned if that key is not in n. Maps with notes or empty values are
+// written as blocks, because in braces an empty value would become a text. Empty maps that were not
+// written as {} become empty values.
 func tidy(n *yaml.Node, marker string) (notes []*yaml.Node) {
 	switch n.Kind {
 	case yaml.ScalarNode:

@@ -12,14 +12,14 @@ import (
 
 // jaeger1Program is one process of Jaeger 1: its flags and variables.
 type jaeger1Program struct {
-	name    string // of the service, or "" if there is only one program
+	name    string // name of the service, or "" if there is only one program
 	preset  string // that takes its place
 	args    []string
 	environ []string // NAME=value
 	lists   []listing
 }
 
-// document returns the configuration of a program: the preset that takes its place with the values
+// document returns the configuration of a program: the preset that replaces it, with the values
 // that the program would have.
 func (p *jaeger1Program) document(in Input) (*document, error) {
 	i := slices.IndexFunc(in.Presets, func(preset app.Preset) bool { return preset.Name == p.preset })
@@ -72,7 +72,7 @@ func kindOf(withoutEffect bool) noteKind {
 	return changed
 }
 
-// mergeNotes joins notes with the same text, which flags of a family have.
+// mergeNotes joins notes with the same text, such as those about a family of flags.
 func mergeNotes(notes []app.FlagNote) (merged []app.FlagNote) {
 	for _, n := range notes {
 		i := slices.IndexFunc(merged, func(m app.FlagNote) bool { return m.Text == n.Text && m.Mistake == n.Mistake })
@@ -87,7 +87,7 @@ func mergeNotes(notes []app.FlagNote) (merged []app.FlagNote) {
 	return merged
 }
 
-// edit sets the value of a flag, with a note above it. only says that it is all that the flag does.
+// edit sets a value for a flag, with a note above it. only is true if the flag sets nothing else.
 func (d *document) edit(e app.FlagEdit, only bool) {
 	last := len(e.Path) - 1
 	parent, key := d.root.ensure(e.Path[:last]...), e.Path[last]

@@ -32,7 +32,7 @@ func readManifest(d *document) (programs []*jaeger1Program, err error) {
 		return programs, nil
 	}
 	pod := podOf(d)
-	var names []string // of the containers of programs
+	var names []string // of containers that run programs of Jaeger 1
 	for _, c := range pod.blocks("containers") {
 		p, err := readContainer(c, firstOf(d.root.text("metadata", "name"), c.text("name")), "command", "args")
 		if err != nil {
@@ -101,7 +101,7 @@ func readContainer(c *block, name string, words ...string) (*jaeger1Program, err
 	return p, nil
 }
 
-// argsOf returns the words of a command line, which is a list, or one text.
+// argsOf returns the words of a command line, which is a list or a text.
 func argsOf(c *block, key string) (args []string, err error) {
 	v := c.value(key)
 	if v != nil && v.Kind == yaml.ScalarNode && v.ShortTag() != "!!null" {
@@ -120,7 +120,7 @@ func argsOf(c *block, key string) (args []string, err error) {
 	return args, err
 }
 
-// variables returns the variables of a container. Those with values that are in other files are
+// variables returns the variables of a container. Variables whose values are in other files become
 // decisions.
 func variables(c *block, p *jaeger1Program) (environ []string) {
 	elsewhere := func(items []string, reason string) {
@@ -159,11 +159,11 @@ func variables(c *block, p *jaeger1Program) (environ []string) {
 	return environ
 }
 
-// interpolation matches the variables that compose replaces, and their defaults.
+// interpolation matches variables that Docker Compose replaces, and their defaults.
 var interpolation = regexp.MustCompile(`\$\$|\$\{(\w+)(?::?-([^}]*)|:?\?[^}]*)?\}`)
 
-// interpolate replaces variables of compose by their defaults. Without one, a variable stays, so
-// that it is read when the program starts.
+// interpolate replaces variables of Docker Compose with their defaults. A variable without a
+// default stays, so that the program reads it at start.
 func interpolate(text string) string {
 	return interpolation.ReplaceAllStringFunc(text, func(found string) string {
 		m := interpolation.FindStringSubmatch(found)

@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// readText returns the program that a text describes: lines NAME=value, or a command line.
+// readText returns the program for a text: lines NAME=value, or a command line.
 func readText(text string) (part, error) {
 	if environ, ok := readEnv(text); ok {
 		return part{program: &jaeger1Program{preset: presetFor(environ), environ: environ}}, nil
@@ -26,7 +26,7 @@ func isFlags(d *document) bool {
 	return slices.ContainsFunc(flatten(d.root.node, ""), jaeger1Flag.MatchString)
 }
 
-// isJaeger1 reports whether a text that is no YAML holds flags or environment variables of
+// isJaeger1 reports whether a text that is not YAML contains flags or environment variables of
 // Jaeger 1.
 func isJaeger1(text string) bool {
 	if environ, ok := readEnv(text); ok {
@@ -54,7 +54,7 @@ var (
 	ofCollector = regexp.MustCompile(`^(--?span-storage\.type|SPAN_STORAGE_TYPE)=kafka$`)
 )
 
-// presetFor returns the preset for flags or variables of a program that is not named.
+// presetFor returns the preset for flags or variables of an unnamed program.
 func presetFor(settings []string) string {
 	switch {
 	case slices.ContainsFunc(settings, ofIngester.MatchString):
@@ -196,7 +196,7 @@ func variablesOf(words []string) (environ, rest []string) {
 var programName = regexp.MustCompile(`(?:^|/)(?:jaeger-?|jaegertracing-)?(all-in-one|agent|collector|ingester|query|remote-storage)` +
 	`(?:-linux|-debug)?(?:-(?:amd64|arm64|s390x|ppc64le))?(?:[:@].*)?$`)
 
-// presetOf returns the preset that takes the place of a program, given by its path or image.
+// presetOf returns the preset that replaces a program, given by its path or image.
 func presetOf(word string) (preset string, ok bool) {
 	m := programName.FindStringSubmatch(word)
 	if m == nil || strings.HasPrefix(word, "-") {

@@ -6,8 +6,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// fromJaeger2 translates what Jaeger 2 adds to a Collector configuration: its storage, query
-// service, sampling, and components for its own tests.
+// fromJaeger2 translates Jaeger 2's additions to a Collector configuration: storage, query service,
+// sampling, and components for its own tests.
 func fromJaeger2(d *document) {
 	m := &jaeger2{doc: d, backends: map[string]*backend{}}
 	m.readBackends()
@@ -35,7 +35,7 @@ type jaeger2 struct {
 	doc      *document
 	backends map[string]*backend // by name
 	order    []string            // their names in the order of the file
-	tenancy  *yaml.Node          // settings of listeners that separate tenants; nil if none does
+	tenancy  *yaml.Node          // settings of listeners that separate tenants; nil if there are none
 }
 
 // isJaeger2 reports whether a document has a component that only Jaeger 2 has.
@@ -50,8 +50,8 @@ func isJaeger2(d *document) bool {
 	return false
 }
 
-// dropEmptyPipelines drops pipelines that only satisfy the Collector, which needs one: from nop to
-// nop.
+// dropEmptyPipelines drops pipelines from nop to nop, which exist only because the Collector
+// requires a pipeline.
 func (m *jaeger2) dropEmptyPipelines() {
 	pipelines := m.doc.root.block("service", "pipelines")
 	for _, name := range pipelines.keys() {

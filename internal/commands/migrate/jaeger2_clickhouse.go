@@ -2,8 +2,8 @@ package migrate
 
 import "strconv"
 
-// fromClickHouse translates the settings of a database to those of the exporter clickhouse, which
-// has tables of its own.
+// fromClickHouse translates the settings of a database to settings of the `clickhouse` exporter,
+// which uses different tables.
 func (b *backend) fromClickHouse() {
 	s := b.settings
 	s.rename("addresses", "endpoints")
@@ -39,7 +39,7 @@ func (b *backend) fromClickHouse() {
 	}
 }
 
-// clickHouseSchema translates who creates tables, and how long spans stay.
+// clickHouseSchema translates the creation of tables and the retention.
 func (b *backend) clickHouseSchema() {
 	s := b.settings
 	if s.has("create_schema") {

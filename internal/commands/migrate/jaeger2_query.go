@@ -24,7 +24,7 @@ func (m *jaeger2) queries() {
 	}
 }
 
-// listener makes the default address of Jaeger explicit, which is on all interfaces.
+// listener makes Jaeger's default address explicit: it is on all interfaces.
 func (m *jaeger2) listener(b *block, key, port string) {
 	m.setEndpoint(b.ensure(key), port)
 }
@@ -79,7 +79,7 @@ func (m *jaeger2) archive(q *block, traces string) {
 	}
 }
 
-// queryUI translates the settings of the web UI. Those of the Jaeger UI belong to a build of it.
+// queryUI translates the settings of the web UI. Settings of the Jaeger UI depend on a build of it.
 func (m *jaeger2) queryUI(q *block) {
 	q.drop("ui_config", "settings of the Jaeger UI; the web UI in the program needs none")
 	ui := q.block("ui")

@@ -13,12 +13,12 @@ type backend struct {
 	typ      string // in Jaeger: badger, elasticsearch, ...
 	id       string // of the exporter
 	settings *block // of the exporter
-	placed   bool   // it is in the section exporters
+	placed   bool   // it has an exporter in the section exporters
 	archive  bool   // it stores archived traces
 }
 
-// storeTypes are the backends that have an equivalent, and its type. All others are databases,
-// which are replaced by the exporter disk.
+// storeTypes are the backends with an equivalent exporter, and its type. All others are databases,
+// which the `disk` exporter replaces.
 var storeTypes = map[string]string{"memory": "memory", "badger": "disk", "grpc": "grpc", "clickhouse": "clickhouse"}
 
 // readBackends reads the backends of all extensions jaeger_storage and drops these extensions.
@@ -31,7 +31,7 @@ func (m *jaeger2) readBackends() {
 				m.addBackend(name, b.keys()[0], b.block(b.keys()[0]))
 			}
 		}
-		for _, typ := range storage.keys() { // the first releases had types with names below
+		for _, typ := range storage.keys() { // in the first releases, types contained names
 			if b := storage.block(typ); typ != "backends" && typ != "metric_backends" {
 				for _, name := range b.keys() {
 					m.addBackend(name, typ, b.block(name))
@@ -65,8 +65,8 @@ func (m *jaeger2) addBackend(name, typ string, settings *block) {
 	}
 }
 
-// nameBackends gives each backend the id of its exporter: the type, with the name if there are
-// several of that type.
+// nameBackends gives each backend the id of its exporter: the type, and the name if there are
+// several backends of that type.
 func (m *jaeger2) nameBackends() {
 	count := map[string]int{}
 	for _, b := range m.backends {
@@ -96,7 +96,7 @@ func (m *jaeger2) list() string {
 	return strings.Join(parts, ", ")
 }
 
-// storageExporters replaces the exporters that write to a backend by the store itself.
+// storageExporters replaces the exporters that write to a backend with the store itself.
 func (m *jaeger2) storageExporters() {
 	for _, id := range m.doc.componentsOf(exporters, "jaeger_storage_exporter") {
 		all := m.doc.root.block(exporters)
@@ -118,8 +118,8 @@ func (m *jaeger2) storageExporters() {
 	}
 }
 
-// storageWriters replaces connectors that write to a backend by the store itself, and drops the
-// pipelines that take what the backend refuses.
+// storageWriters replaces connectors that write to a backend with the store itself, and drops the
+// pipelines that get the spans that the backend refuses.
 func (m *jaeger2) storageWriters() {
 	pipelines := m.doc.root.block("service", "pipelines")
 	for _, id := range m.doc.componentsOf(connectors, "jaeger_storage_writer") {
@@ -159,7 +159,7 @@ func (m *jaeger2) dropListed(pipeline *block) {
 	}
 }
 
-// moveDelivery moves the keys for queue and retries to the store if that is in another process.
+// moveDelivery moves the keys for queue and retries to the store if it runs in another process.
 func (m *jaeger2) moveDelivery(from *block, to *backend) {
 	for _, key := range []string{"queue", "sending_queue", "retry_on_failure", "timeout"} {
 		switch v := from.value(key); {
@@ -181,8 +181,8 @@ func (m *jaeger2) storeOf(name string) (*backend, bool) {
 	return b, ok
 }
 
-// placeBackends translates the settings of all backends, and adds the exporters that no
-// jaeger_storage_exporter stood for.
+// placeBackends translates the settings of all backends, and adds exporters for backends that had
+// no jaeger_storage_exporter.
 func (m *jaeger2) placeBackends() {
 	for _, name := range m.order {
 		b := m.backends[name]
@@ -271,10 +271,10 @@ func (b *backend) fromGRPC() {
 	s.decideOn("header_forwarding", "only bearer tokens are forwarded, with bearer_token_propagation of the extension query")
 }
 
-// databases are the names of databases as their makers write them.
+// databases are the official names of databases.
 var databases = map[string]string{"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch", "cassandra": "Cassandra"}
 
-// fromDatabase replaces the settings of a database server by those of disk.
+// fromDatabase replaces the settings of a database server with settings of the `disk` exporter.
 func (m *jaeger2) fromDatabase(b *backend) {
 	s := b.settings
 	given := strings.Join(s.keys(), ", ")

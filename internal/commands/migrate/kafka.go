@@ -6,8 +6,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// ingesterDefaults writes down the defaults of jaeger-ingester for the keys that no flag has set,
-// so that the preset continues where it has stopped.
+// ingesterDefaults sets the keys that no flag has set to the defaults of jaeger-ingester, so that
+// the preset continues where the ingester stopped.
 func (d *document) ingesterDefaults(edits []app.FlagEdit) {
 	path := []string{receivers, "kafka"}
 	for _, v := range []struct{ key, value string }{{"topic", "jaeger-spans"}, {"encoding", "jaeger_proto"}, {"group_id", "jaeger-ingester"}} {

@@ -7,13 +7,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// setting is a value of the input that has no others in it.
+// setting is a value in the input that contains no other values.
 type setting struct {
 	path []string
 	node *yaml.Node
 }
 
-// remember keeps what the input has, for listLost.
+// remember keeps the settings of the input for listLost.
 func (d *document) remember() { d.input = settingsOf(d.root.node, nil) }
 
 func settingsOf(n *yaml.Node, path []string) (all []setting) {
@@ -34,8 +34,8 @@ func settingsOf(n *yaml.Node, path []string) (all []setting) {
 	return all
 }
 
-// markListed records that notes are about a value and all that is in it, or that copies of it are
-// in the output.
+// markListed records that notes cover a value and everything in it, or that copies of it are in the
+// output.
 func (d *document) markListed(n *yaml.Node) {
 	if n == nil || d == nil {
 		return
@@ -68,8 +68,8 @@ func takeNotes(n *yaml.Node) (notes []*yaml.Node) {
 	return notes
 }
 
-// listLost lists the values of the input that are neither in the output nor the subject of a note,
-// because no rule knows them.
+// listLost lists the values of the input that are neither in the output nor covered by a note,
+// because there is no rule for them.
 func (d *document) listLost() {
 	kept := map[*yaml.Node]bool{}
 	var keep func(n *yaml.Node)

@@ -30,16 +30,16 @@ var names = map[From]string{
 type Input struct {
 	From   From
 	Source []byte
-	// Components are those of the program that will run the result. The result is checked with
-	// them.
+	// Components are the components of the program that will run the result. The result is checked
+	// with them.
 	Components []pipeline.Factory
-	// Presets take the place of programs of Jaeger 1.
+	// Presets replace the programs of Jaeger 1.
 	Presets []app.Preset
 	// Service selects one of several configurations: the service of a compose file, or the name of
 	// a manifest. Without it, each becomes a document.
 	Service string
-	// Process says that the source is the environment of a process. Variables of other programs are
-	// not listed.
+	// Process is true if the source is the environment of a process. Variables of other programs
+	// are then not listed.
 	Process bool
 }
 
@@ -96,7 +96,7 @@ func Migrate(in Input) (*Result, error) {
 	return r, nil
 }
 
-// translate returns the configuration that takes the place of a part.
+// translate returns the configuration that replaces a part.
 func (in *Input) translate(p part) (*document, error) {
 	if p.program != nil {
 		return p.program.document(*in)

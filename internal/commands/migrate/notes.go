@@ -16,15 +16,15 @@ type noteKind int
 
 const (
 	changed noteKind = iota // another key or value with the same effect
-	dropped                 // nothing takes its place, and nothing needs to
-	decide                  // only the user can say what takes its place
+	dropped                 // nothing replaces it, and nothing needs to
+	decide                  // only the user can decide what replaces it
 )
 
 var noteWords = [...]string{changed: "changed", dropped: "dropped", decide: "decide"}
 
 type note struct {
 	kind  noteKind
-	count int // of the things that it is about
+	count int // of the settings that it covers
 	text  string
 }
 
@@ -50,8 +50,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// writeNotes replaces the lines that mark notes by comments. Notes whose place is lost are at the
-// top.
+// writeNotes replaces the lines that mark notes with comments. Notes without a place go to the top.
 func (d *document) writeNotes(text []byte, marker string) []byte {
 	line := regexp.MustCompile(`^((?: |- )*)` + regexp.QuoteMeta(marker) + `(\d+)(?:: *(?:null)?)?$`)
 	var out, top bytes.Buffer
@@ -94,7 +93,7 @@ func (n note) write(out *bytes.Buffer, prefix string) {
 	fmt.Fprintf(out, "%s%s%s\n", prefix, mark, text)
 }
 
-// count returns the number of things that the notes of a kind are about.
+// count returns the number of settings that notes of a kind cover.
 func (d *document) count(kind noteKind) (n int) {
 	for _, note := range d.notes {
 		if note.kind == kind {

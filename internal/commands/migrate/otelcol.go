@@ -28,7 +28,7 @@ func fromCollector(d *document, components []pipeline.Factory) {
 	c.completePipelines()
 }
 
-// types are the names of component types by section; the values are the names of this program.
+// types maps the names of component types, by section, to their names in this program.
 type types map[string]map[string]string
 
 func (t types) addFactory(f pipeline.Factory) {
@@ -138,7 +138,7 @@ func (c *collector) Replaced(path []string, reason string) {
 	b.remove(key)
 }
 
-// Fallback implements foreign.File: the result means what the input has meant.
+// Fallback implements foreign.File: it makes the Collector's default explicit.
 func (c *collector) Fallback(path []string, theirs, here, _ string) {
 	c.Set(path, theirs, "the default of the Collector; the default here is "+here)
 }
@@ -242,8 +242,8 @@ func (c *collector) renameAliases() {
 	}
 }
 
-// dropUnknown leaves out components of types that this program lacks, except those without which
-// spans would reach other exporters: the result is refused because of these, until a user decides.
+// dropUnknown leaves out components of types that this program lacks, except types without which
+// spans would reach other exporters: the result stays invalid until the user decides about these.
 func (c *collector) dropUnknown() {
 	for _, section := range []string{receivers, processors, exporters, connectors, extensions} {
 		for _, id := range c.root.block(section).keys() {
@@ -294,7 +294,7 @@ func (c *collector) addMember(p *block, section, id, settings, reason string) {
 	p.note(changed, section, "%s", reason)
 }
 
-// metricsListener makes the extension admin, which serves /metrics, listen where the Collector
+// metricsListener makes the `admin` extension, which serves /metrics, listen where the Collector
 // serves its own metrics.
 func metricsListener(d *document) {
 	address := metricsAddress(&collector{document: d})

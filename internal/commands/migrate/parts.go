@@ -43,10 +43,11 @@ type listing struct {
 	reason string
 }
 
-// errUnknown says that a document has no configuration.
+// errUnknown is the error for a document without a configuration.
 var errUnknown = errors.New("no sections such as receivers, exporters and service")
 
-// read returns the configurations in the input. What else is there is listed in the first of them.
+// read returns the configurations in the input. Everything else in the input is listed in the first
+// of them.
 func (in *Input) read() ([]part, error) {
 	text := string(in.Source)
 	docs, err := split(text)
@@ -108,8 +109,8 @@ func (in *Input) notRecognized(err error) error {
 	return fmt.Errorf("format not recognized: %w; say which one it is with --from otelcol, jaeger1 or jaeger2", err)
 }
 
-// readDocument returns the configurations in a YAML document. If it is the only one, it may also be
-// a file without the sections by which it is recognized.
+// readDocument returns the configurations in a YAML document. If it is the only document, it may
+// also lack the sections by which configurations are recognized.
 func (in *Input) readDocument(d *document, only bool) (found []part, err error) {
 	if in.From != Jaeger1 {
 		if isConfiguration(d) {
@@ -150,7 +151,7 @@ func (in *Input) readDocument(d *document, only bool) (found []part, err error) 
 	return nil, nil
 }
 
-// selected returns the parts with the name that was asked for, by default all.
+// selected returns the parts with the requested name, by default all.
 func (in *Input) selected(parts []part) ([]part, error) {
 	if in.Service != "" {
 		var names []string

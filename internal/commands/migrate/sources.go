@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// otherSource returns what to translate instead of a document from which other programs make the
-// command lines of Jaeger 1, or "".
+// otherSource returns what to translate instead of a document from which other programs build
+// command lines for Jaeger 1, or "".
 func otherSource(d *document) string {
 	switch {
 	case d.root.text("kind") == "Jaeger":

@@ -70,8 +70,8 @@ func isConfiguration(d *document) bool {
 		d.root.has(receivers) && (d.root.has(exporters) || d.root.has(connectors))
 }
 
-// isFragment reports whether a document has a section of the Collector: it may be one of the files
-// that make a configuration together.
+// isFragment reports whether a document has a section of the Collector: it may be one of several
+// files that form a configuration.
 func isFragment(d *document) bool {
 	return slices.ContainsFunc([]string{receivers, processors, exporters, connectors, extensions, "service"},
 		func(section string) bool { return d.root.has(section) })
@@ -80,7 +80,7 @@ func isFragment(d *document) bool {
 // sectionLine matches the start of a section of the Collector in a text that is not valid YAML.
 var sectionLine = regexp.MustCompile(`(?m)^["']?(receivers|processors|exporters|connectors|extensions|service)["']?[ \t]*:`)
 
-// title returns how to call a document that is not a configuration: its kind and name, or its keys.
+// title describes a document that is not a configuration: its kind and name, or its keys.
 func (d *document) title() string {
 	if kind := d.root.text("kind"); kind != "" {
 		return strings.TrimSpace(kind + " " + d.root.text("metadata", "name"))
@@ -112,7 +112,7 @@ func embedded(d *document) (found []part) {
 	return found
 }
 
-// inner returns the configurations that are values of the keys: maps, or texts.
+// inner returns the configurations among the values of the keys: maps or texts.
 func (d *document) inner(where string, b *block, keys ...string) (found []part) {
 	for _, key := range keys {
 		v, inner := b.value(key), &document{head: d.head, source: d.source}
@@ -148,7 +148,7 @@ func (d *document) inner(where string, b *block, keys ...string) (found []part) 
 	return found
 }
 
-// rest returns the paths of what is in a document beside its configurations, without its name.
+// rest returns the paths of everything in a document except its configurations and its name.
 func (d *document) rest() (paths []string) {
 	if slices.Contains(d.taken, d.root.node) {
 		return nil
@@ -180,7 +180,7 @@ func (d *document) restBelow(path string, n *yaml.Node) (paths []string) {
 	return paths
 }
 
-// options returns the words with which containers in a document merge several files, or change
+// options returns the options with which containers in a document merge several files or change
 // single values.
 func (d *document) options() (words []string) {
 	files, next := 0, false

@@ -1,5 +1,5 @@
-// Package replay holds the command `tracing kafka replay`, which makes ingesters read records of
-// a Kafka topic again.
+// Package replay implements the command `tracing kafka replay`, which makes ingesters reread
+// records of a Kafka topic.
 package replay
 
 import (
@@ -76,7 +76,8 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	return now.Add(-ago.Std()), nil
 }
 
-// choose returns the configuration of the receiver with an id or, if that is "", of the only one.
+// choose returns the configuration of the receiver with an id, or of the only receiver if the id is
+// "".
 func choose(c *app.Config, receiver string) (*kafkareceiver.Config, error) {
 	var ids []string
 	var chosen *kafkareceiver.Config
@@ -99,7 +100,7 @@ func choose(c *app.Config, receiver string) (*kafkareceiver.Config, error) {
 	return nil, commands.BadUsage("configuration has no receiver of the type kafka")
 }
 
-// withAdmin calls f with a client of the cluster.
+// withAdmin calls f with an admin client for the cluster.
 func withAdmin(ctx context.Context, c kafka.ClientConfig, in commands.Invocation, f func(context.Context, *kadm.Client) error) error {
 	connection, err := kafka.NewConnection(pipeline.Settings{ID: pipeline.ID{Type: "replay"}, Logger: zap.NewNop(),
 		Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(), Report: func(error) {}}, c)

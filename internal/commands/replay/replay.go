@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// replay sets the offsets of a consumer group back to those of a time.
+// replay sets the offsets of a consumer group back to a time.
 type replay struct {
 	topic, group  string
 	from          time.Time
@@ -26,14 +26,14 @@ type replay struct {
 // partition is what becomes of one partition.
 type partition struct {
 	id        int32
-	start     int64 // first offset that the topic still has
+	start     int64 // first offset that is still in the topic
 	committed int64 // -1: none
-	target    int64 // first offset from the time on
+	target    int64 // first offset at or after the time
 	end       int64
 }
 
-// again returns how many records the group reads again. Offsets are never moved forward: records in
-// between would not be stored.
+// again returns the number of records that the group rereads. Offsets are never moved forward:
+// records in between would not be stored.
 func (p *partition) again() int64 {
 	if p.committed < 0 {
 		return 0
@@ -144,7 +144,7 @@ func (r *replay) partitions(ctx context.Context, admin *kadm.Client) ([]partitio
 	return all, nil
 }
 
-// show prints the partitions, and returns how many records are read again.
+// show prints the partitions, and returns the number of records to reread.
 func (r *replay) show(all []partition) (total int64, err error) {
 	fmt.Fprintf(r.out, "topic %s, group %s, from %s\n\n", r.topic, r.group, date(r.from))
 	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -173,7 +173,7 @@ func (r *replay) show(all []partition) (total int64, err error) {
 	return total, nil
 }
 
-// commit sets the offsets of the partitions with records to read again.
+// commit sets the offsets of the partitions with records to reread.
 func (r *replay) commit(ctx context.Context, admin *kadm.Client, all []partition) error {
 	offsets := kadm.Offsets{}
 	for _, p := range all {

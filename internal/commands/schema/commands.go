@@ -1,5 +1,5 @@
-// Package schema holds the commands `tracing clickhouse schema ...`, which print, create and
-// examine the tables of the exporter "clickhouse".
+// Package schema implements the commands `tracing clickhouse schema ...`, which print, create and
+// examine the tables of the `clickhouse` exporter.
 package schema
 
 import (
@@ -56,7 +56,8 @@ func setup(do action) func(*flag.FlagSet) func(context.Context, commands.Invocat
 	}
 }
 
-// choose returns the configuration of the exporter with an id or, if that is "", of the only one.
+// choose returns the configuration of the exporter with an id, or of the only exporter if the id is
+// "".
 func choose(c *app.Config, exporter string) (*clickhouse.Config, error) {
 	var ids []string
 	var chosen *clickhouse.Config
@@ -99,7 +100,7 @@ func apply(ctx context.Context, t *clickhouse.Tables, out io.Writer) error {
 	return err
 }
 
-// check prints what it finds, and returns an error if there is a problem.
+// check prints its findings, and returns an error if there is a problem.
 func check(ctx context.Context, t *clickhouse.Tables, out io.Writer) error {
 	found, err := t.Check(ctx, t.Server)
 	problems := 0

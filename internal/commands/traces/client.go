@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// maxErrorBody is how much of an error response is read, in bytes.
+	// maxErrorBody is the maximum number of bytes read from an error response.
 	maxErrorBody = 64 << 10
-	// maxQuoted is how much of an unexpected response is quoted, in bytes.
+	// maxQuoted is the maximum number of bytes quoted from an unexpected response.
 	maxQuoted = 300
 	// defaultMaxAnswer is enough for a trace with the default maximum number of spans of the
 	// service.
@@ -116,7 +116,7 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("requesting %s: %w", c.base, c.timeoutError(ctx, err))
 }
 
-// isPage reports whether the response is an HTML page, for example the login page of a proxy.
+// isPage reports whether the response is an HTML page, such as the login page of a proxy.
 func isPage(resp *http.Response) bool {
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && media == "text/html"

@@ -59,7 +59,7 @@ func isURL(s string) bool {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return false
 	}
-	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // these would be printed, or not be sent
+	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // they would be printed, or not be sent
 }
 
 // withClient checks the flags and calls f with a client.

@@ -101,8 +101,8 @@ func (s *search) conditions(now time.Time) (*conditions, error) {
 	return c, errors.Join(errs...)
 }
 
-// hint returns the end of the message that nothing was found: conditions in flags apply to one
-// span, which users do not expect of --service X --errors.
+// hint returns the end of the message that nothing was found: conditions in flags apply to a single
+// span, which users may not expect with --service X --errors.
 func (c *conditions) hint() string {
 	n := 0
 	for _, given := range []bool{c.service != "", c.operation != "", c.tags != "", c.min > 0 || c.max > 0} {

@@ -20,7 +20,7 @@ type screen struct {
 	colour   bool
 }
 
-// screenOf returns the properties of an output. Colours are used on terminals, unless NO_COLOR is
+// screenOf returns the properties of an output. Colors are used on terminals, unless NO_COLOR is
 // set.
 func screenOf(w io.Writer, getenv func(string) string) screen {
 	s := screen{width: defaultWidth}
@@ -42,10 +42,10 @@ const (
 	dim     = "2"
 	red     = "1;31"
 	yellow  = "33"
-	palette = 6 // colours of services: cyan, green, blue, magenta, and the bright forms of the first two
+	palette = 6 // colors of services: cyan, green, blue, magenta, and the bright forms of the first two
 )
 
-// paint returns text with a colour, if the screen supports it.
+// paint returns text with a color, if the screen supports it.
 func (s screen) paint(colour, text string) string {
 	if !s.colour || text == "" {
 		return text
@@ -53,7 +53,7 @@ func (s screen) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// serviceColour returns the colour of the nth service.
+// serviceColour returns the color of the nth service.
 func serviceColour(n int) string {
 	return [palette]string{"36", "32", "34", "35", "96", "92"}[n%palette]
 }

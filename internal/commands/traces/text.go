@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxText is how much of a value is shown, in bytes.
+	// maxText is the maximum number of bytes shown of a value.
 	maxText = 2000
 	// maxRunesPerCell limits the number of zero-width characters for each column.
 	maxRunesPerCell = 8
@@ -37,7 +37,7 @@ func clean(s string) string {
 	return s
 }
 
-// isPrintable reports whether a character is displayed, or joins its neighbours, without other
+// isPrintable reports whether a character is displayed, or joins its neighbors, without other
 // effects. Control characters and characters that change the text direction are not printable.
 func isPrintable(r rune) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'

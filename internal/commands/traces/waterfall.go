@@ -154,7 +154,7 @@ func (w *waterfall) row(i int32) {
 
 func (w *waterfall) hasNotes(i int32) bool { return len(w.forest.notes(i)) > 0 }
 
-// colour returns the colour of a service. New services get the next one.
+// colour returns the color of a service. New services get the next one.
 func (w *waterfall) colour(service string) string {
 	c, ok := w.colours[service]
 	if !ok {

@@ -1,10 +1,10 @@
 // Package adjust prepares the spans of a trace for display. It corrects known errors and confusing
-// data and describes the corrections in warnings; stored data does not change. The HTTP and gRPC
+// data, and describes the corrections in warnings; stored data does not change. The HTTP and gRPC
 // query APIs read traces with [Walk].
 //
 // The adjustments, in this order:
 //  1. Duplicates (equal spans, apart from the order of attributes) are left out.
-//  2. A server span that shares its id with a client span, as in Zipkin, gets an id of its own and
+//  2. A server span that shares its id with a client span, as in Zipkin, gets its own id and
 //     becomes the child of the client span.
 //  3. Clock differences between hosts are corrected, or described in a warning
 //     (Options.MaxClockSkew).
@@ -32,8 +32,8 @@ const WarningsKey = "@jaeger@warnings"
 type Options struct {
 	// Raw disables all adjustments except names for spans without one.
 	Raw bool
-	// Part says that the batches hold only some spans of the trace. Adjustments 2 and 3, which
-	// depend on other spans, are left out.
+	// Part is true if the batches hold only some spans of the trace. Adjustments 2 and 3, which
+	// depend on other spans, are then left out.
 	Part bool
 	// MaxSpans is the maximum number of spans shown. 0 disables the limit. A trace with more spans
 	// is truncated, with a warning on its first span, and otherwise shown as stored, because
@@ -112,7 +112,7 @@ func (n namer) Span(s *otlpdata.Span) error {
 // errCut ends the walk of a truncated trace.
 var errCut = errors.New("trace is cut")
 
-// cutter passes on the first spans of a trace. The very first one gets a warning.
+// cutter passes on the first spans of a trace. The first of them gets a warning.
 type cutter struct {
 	otlpdata.Visitor
 	left, limit int

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// ClockSpan is what the correction of clock differences needs of a span.
+// ClockSpan holds the fields of a span that the correction of clock differences needs.
 type ClockSpan struct {
 	ID, Parent      otlpdata.SpanID
 	Start, Duration uint64 // nanoseconds; Duration as corrected by otlpdata.Span.Duration
@@ -20,13 +20,13 @@ type ClockSpan struct {
 // the limit is exceeded or because of its id, shift is 0 and problem is the warning. A limit of 0
 // sets no limit.
 //
-// Walk corrects as Jaeger does: it moves a span into the middle of its parent, which is further
-// than the clocks are known to differ. AlignClocks moves a span by the smallest shift with
-// which it lies within its parent. A span that starts before its parent moves to the start of the
-// parent. A span that ends after its parent on another host moves to the end of the parent, unless
-// it is longer or processes a message. Descendants on the same host move along. If a host is not
-// known, only early starts are corrected. The web UI corrects files in the same way
-// (ui/src/trace/files/skew.ts); both are tested with the same traces.
+// Walk corrects as Jaeger does: it moves a span into the middle of its parent, further than the
+// clocks are known to differ. AlignClocks moves a span by the smallest shift that puts it inside
+// its parent. A span that starts before its parent moves to the start of the parent. A span that
+// ends after its parent on another host moves to the end of the parent, unless it is longer or
+// processes a message. Descendants on the same host move along. If a host is not known, only early
+// starts are corrected. The web UI corrects files in the same way (ui/src/trace/files/skew.ts);
+// both are tested with the same traces.
 func AlignClocks(spans []ClockSpan, limit time.Duration, visit func(at int, shift int64, problem string)) {
 	p := plans.Get().(*plan)
 	defer p.release()

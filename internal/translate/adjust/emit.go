@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// emitter applies a plan: it changes the data of a walk and passes it to a visitor.
+// emitter applies a plan: it modifies the data of a walk and passes it to a visitor.
 type emitter struct {
 	plan    *plan
 	visitor otlpdata.Visitor

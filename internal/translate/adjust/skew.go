@@ -39,12 +39,11 @@ func (n *node) text(limit time.Duration) string {
 	return ""
 }
 
-// alignClocks corrects clock differences between hosts. A span outside of its parent on another
-// host is moved into the middle of the parent, as if the latency were equal in both directions. A
-// span that is longer than its parent is only moved if it begins before the parent. Its descendants
-// on the same host move along. A span without a known host is always compared with its parent. A
-// span without a start time is not compared. This is the correction of Jaeger; AlignClocks
-// describes another one.
+// alignClocks corrects clock differences between hosts, as Jaeger does; compare AlignClocks. A span
+// outside of its parent on another host is moved into the middle of the parent, as if the latency
+// were equal in both directions. A span that is longer than its parent is only moved if it starts
+// before the parent. Its descendants on the same host move along. A span without a known host is
+// always compared with its parent. A span without a start time is not compared.
 func (p *plan) alignClocks(limit time.Duration) {
 	p.emit.maxSkew = limit
 	p.queue = p.queue[:0]
@@ -109,7 +108,7 @@ func skew(parent, child *node) int64 {
 	return difference(later(parent.start, (long-short)/2), child.start)
 }
 
-// leastSkew returns the smallest correction with which a child is within its parent. A child that
+// leastSkew returns the smallest correction that puts a child inside its parent. A child that
 // starts within its parent may end after it if it is longer, or if it processes a message.
 func leastSkew(parent, child *node) int64 {
 	switch {
@@ -122,7 +121,7 @@ func leastSkew(parent, child *node) int64 {
 	return 0
 }
 
-// recorded returns the start as it was recorded.
+// recorded returns the recorded start time.
 func (n *node) recorded() uint64 {
 	if n.moved {
 		return shift(n.start, -n.delta)

@@ -30,10 +30,10 @@ func FromSpans(maxOutput int, messages ...[]byte) ([]byte, error) {
 	return t.output(), nil
 }
 
-// FromModelSpans translates encoded Spans of the native model, each with its own process, into one
-// ExportTraceServiceRequest, which the caller owns. Spans of one process come together, in the
-// order of their processes, because each of them would otherwise repeat its process. maxOutput is
-// as in [FromPostSpans].
+// FromModelSpans translates encoded Spans of Jaeger's model, each with its own process, into one
+// ExportTraceServiceRequest, which the caller owns. Spans of one process are grouped, in the order
+// of the processes, because each span would otherwise repeat its process. maxOutput is as in
+// [FromPostSpans].
 func FromModelSpans(maxOutput int, spans ...[]byte) ([]byte, error) {
 	t := translators.Get().(*translator)
 	defer t.release()
@@ -46,8 +46,8 @@ func FromModelSpans(maxOutput int, spans ...[]byte) ([]byte, error) {
 	return t.output(), nil
 }
 
-// byProcess returns spans sorted by the first appearance of their process. Spans that are not valid
-// have any place.
+// byProcess returns spans sorted by the first appearance of their process. Invalid spans may be
+// anywhere.
 func byProcess(spans [][]byte) [][]byte {
 	if len(spans) < 2 {
 		return spans
@@ -92,5 +92,5 @@ func processOf(span []byte) (process []byte) {
 	return process
 }
 
-// messageSpans is the field of the spans in both messages.
+// messageSpans is the field number of the spans in both messages.
 const messageSpans = 1

@@ -11,9 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// AppendJSON appends an encoded Span, as [Spans] makes it, in the JSON form of protobuf: names in
+// AppendJSON appends an encoded Span, as written by [Spans], in the JSON form of protobuf: names in
 // camel case, bytes in base64, 64-bit integers as strings, enumerations as names, default values
-// left out. That is the form in which existing collectors write spans to Kafka.
+// left out. Existing collectors write spans to Kafka in this form.
 func AppendJSON(dst, span []byte) []byte {
 	dst = append(dst, '{')
 	dst = appendJSONBytes(dst, "traceId", fieldOf(span, spanTraceID))
@@ -80,7 +80,7 @@ func appendJSONBytes(dst []byte, name string, content []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(dst, content), '"')
 }
 
-// appendJSONSpanID appends a span id, unless it is zero: existing collectors hold it as a number.
+// appendJSONSpanID appends a span id, unless it is zero: existing collectors store it as a number.
 func appendJSONSpanID(dst, id []byte) []byte {
 	if len(bytes.Trim(id, "\x00")) == 0 {
 		return dst

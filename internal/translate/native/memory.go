@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// BaseMemory is the fixed part of the memory of a translation, in bytes.
+	// BaseMemory is the fixed part of a translation's memory, in bytes.
 	BaseMemory = 64 << 10
 	// TypicalGrowth is the maximum size of the output of ordinary requests, as a multiple of the
 	// request. Hostile requests reach [MaxGrowth].
@@ -45,7 +45,7 @@ func ModelSpansMemory(growth int, spans ...[]byte) int64 {
 }
 
 // workMemory adds up the memory of the result, of the buffer in which it was written, which grows
-// by a quarter, and of the lists of the largest span, which all spans use one after the other.
+// by a quarter, and of the lists of the largest span, which are reused for all spans.
 func workMemory(size, growth, lists int) int64 {
 	output := int64(growth)*int64(size) + BaseMemory
 	return output + output/4*5 + int64(lists)

@@ -1,10 +1,10 @@
-// Package native translates between the native model, in its two wire forms (Thrift and the
-// protobuf package api_v2), and OTLP bytes.
+// Package native translates between Jaeger's model, in its two wire forms (Thrift and the protobuf
+// package api_v2), and OTLP bytes.
 //
 // Both incoming forms follow the same rules. Tags keep their order and may repeat. Ids may be zero.
 // Consecutive spans of one process and one scope share a resource and a scope in OTLP; the order of
 // spans does not change. Errors mean that the bytes are not such a message, or that the message
-// needs more memory than allowed. They are permanent: sending the bytes again cannot succeed.
+// needs more memory than allowed. They are permanent: resending the bytes cannot succeed.
 package native
 
 import "errors"
@@ -41,7 +41,7 @@ type ClientStats struct {
 	SeqNo    int64  // sequence number of the batch, from 1
 	HasSeqNo bool
 	HasStats bool // whether the counts below were sent
-	// Numbers of spans that the client lost since its start.
+	// Numbers of spans that the client has lost since its start.
 	FullQueue, TooLarge, FailedToEmit int64
 }
 

@@ -10,22 +10,21 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// SplitPostSpans translates the spans of a batch into PostSpansRequests (package
-// api_v2) of at most limit bytes. It passes each request to send with the number of its spans. A
-// span that is larger than limit makes a request of its own; no spans make no request. A request is
-// appended to the result of buffer, and send may keep it. An error of send ends the translation and
-// is returned.
+// SplitPostSpans translates the spans of a batch into PostSpansRequests (package api_v2) of at most
+// limit bytes. It passes each request to send with the number of its spans. A span that is larger
+// than limit gets its own request; without spans there is no request. A request is appended to the
+// result of buffer, and send may keep it. An error of send ends the translation and is returned.
 //
-// The rules are those of the original exporter. In addition:
+// The rules are the same as in the original exporter. In addition:
 //
 //   - Strings that are not UTF-8, which strict decoders reject, become bytes or are repaired.
 //   - Native flags are kept (otlpdata.FlagsAttribute, or FlagSampled of OTLP).
 //   - A second attribute service.name, or one that is not a string, becomes a process tag.
 //   - If the name of an event differs from its attribute `event`, both become fields.
 //
-// The native model has no place for the following, which is lost: attributes of scopes and links,
-// trace states and flags of links, dropped counts, schema URLs, flags of OTLP other than sampled,
-// and kinds and status codes that OTLP does not define.
+// Jaeger's model has no fields for the following data, which is lost: attributes of scopes and
+// links, trace states and flags of links, dropped counts, schema URLs, flags of OTLP other than
+// sampled, and kinds and status codes that OTLP does not define.
 func SplitPostSpans(b *otlpdata.Batch, limit int, buffer func() []byte, send func(request []byte, spans int) error) error {
 	w := requestWriters.Get().(*requestWriter)
 	defer w.release()
@@ -63,8 +62,8 @@ type requestWriter struct {
 }
 
 const (
-	// maxCarried is the maximum number of bytes of processes in the spans of one request. Above it
-	// a new request begins, in which the process belongs to the batch, so that a resource of 1 MiB
+	// maxCarried is the maximum number of bytes of processes in the spans of one request. Above it,
+	// a new request starts, in which the process belongs to the batch, so that a resource of 1 MiB
 	// is not sent with each of its spans.
 	maxCarried = 256 << 10
 	// Every span carries its scope. So that a huge scope with many small spans does not become

@@ -13,8 +13,8 @@ const chunkSpans = 1
 // contains only spans between two calls of Finish, so calling Finish after each trace separates
 // traces.
 //
-// It holds one chunk in memory at a time, however large the repeated processes are. It must not be
-// used concurrently.
+// It holds one chunk in memory at a time, however large the repeated processes are. It is not safe
+// for concurrent use.
 type Chunks struct {
 	limits ChunkLimits
 	send   func(chunk []byte) error
@@ -24,8 +24,8 @@ type Chunks struct {
 	spans  int // in buf
 }
 
-// ChunkLimits are the limits of one chunk. A span that exceeds Bytes together with its process
-// makes a chunk of its own.
+// ChunkLimits are the limits of one chunk. A span that exceeds Bytes together with its process gets
+// its own chunk.
 type ChunkLimits struct {
 	Spans int
 	Bytes int

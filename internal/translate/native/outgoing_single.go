@@ -5,8 +5,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// Spans encodes single spans, each with its process. Resource and Scope set those of the spans that
-// follow. It follows the rules of [SplitPostSpans]. It must not be used concurrently.
+// Spans encodes single spans, each with its process. Resource and Scope apply to the spans that
+// follow. It follows the rules of [SplitPostSpans]. It is not safe for concurrent use.
 type Spans struct {
 	process []byte // the current resource as an encoded Process
 	scope   []byte // the current scope as encoded tags of a span

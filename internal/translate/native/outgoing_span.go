@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// Attributes of OTLP with a meaning in the native model.
+// Attributes of OTLP with a meaning in Jaeger's model.
 const (
 	serviceNameAttribute = "service.name"
 	refTypeAttribute     = "opentracing.ref_type"
@@ -71,7 +71,7 @@ func appendSpan(dst []byte, s *otlpdata.Span, scope []byte) []byte {
 	return appendLogs(dst, s.Events)
 }
 
-// appendSpanAttributes appends the attributes as tags, except those with the flags and the
+// appendSpanAttributes appends the attributes as tags, except the attributes for flags and
 // warnings.
 func appendSpanAttributes(dst []byte, attributes []otlpdata.KeyValue) []byte {
 	invalid := 0

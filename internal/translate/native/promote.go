@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// PromoteTags moves tags of a span in the native model to the fields that OTLP has for them: kind,
+// PromoteTags moves tags of a span in Jaeger's model to the corresponding fields of OTLP: kind,
 // status and trace state. It returns the scope that the tags name. If a tag is repeated, the last
 // one is used and the others stay attributes; for the tags of the scope, which exporters write
 // first, the first one is used. Tags that should be strings but are not stay attributes.
@@ -43,7 +43,7 @@ type promotion struct {
 	n     int
 }
 
-// find sets the positions. It returns whether there is any such attribute.
+// find sets the positions. It reports whether there is any such attribute.
 func (l *promotion) find() bool {
 	found := false
 	for i := range l.kvs {

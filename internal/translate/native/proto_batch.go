@@ -15,8 +15,8 @@ var errAlternating = errors.New("processes alternate")
 // postSpans translates a PostSpansRequest.
 type postSpans struct {
 	t         *translator
-	inherited mergedMessage // the process of the batch, which spans without one have
-	process   []byte        // that of the current resource
+	inherited mergedMessage // the process of the batch, for spans without one
+	process   []byte        // process of the current resource
 	open      bool          // whether there is a current resource
 	checked   bool          // whether inherited was validated
 	repeated  int           // bytes of inherited that were written repeatedly
@@ -57,8 +57,7 @@ func newPostSpans(t *translator, maxOutput int) postSpans {
 	return postSpans{t: t, maxOutput: cmp.Or(maxOutput, math.MaxInt)}
 }
 
-// translateApart starts again and translates first the spans that inherit the process, then the
-// others.
+// translateApart restarts and translates the spans that inherit the process first, then the others.
 func (p *postSpans) translateApart(b []byte) error {
 	p.t.out.Reset()
 	p.t.spans, p.open, p.repeated = 0, false, 0

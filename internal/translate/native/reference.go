@@ -9,10 +9,10 @@ type reference struct {
 	typ     int32 // childOf, followsFrom or an unknown type
 }
 
-// resolveReferences sets the parent of the span and makes links of the other references. The parent
-// is a span of the same trace: the parent field of Thrift, unless a reference also names that span;
-// otherwise the first childOf reference; otherwise the first followsFrom reference, which remains a
-// link as well.
+// resolveReferences sets the parent of the span and turns the other references into links. The
+// parent is a span of the same trace: the parent field of Thrift, unless a reference also names
+// that span; otherwise the first childOf reference; otherwise the first followsFrom reference,
+// which remains a link as well.
 func (t *translator) resolveReferences() {
 	s := &t.span
 	if !t.parent.IsZero() && !t.refersTo(t.parent) {
@@ -55,7 +55,7 @@ func (t *translator) referredParent() otlpdata.SpanID {
 	return parent
 }
 
-// Attributes of links per reference type. They must not be changed.
+// Attributes of links for each reference type. They must not be modified.
 var (
 	childOfLink     = []otlpdata.KeyValue{{Key: refTypeAttribute, Value: otlpdata.StringValue(refTypeChildOf)}}
 	followsFromLink = []otlpdata.KeyValue{{Key: refTypeAttribute, Value: otlpdata.StringValue("follows_from")}}

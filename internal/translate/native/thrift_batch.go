@@ -34,8 +34,8 @@ func missing(field, in string) error {
 	return fmt.Errorf("thrift: required field %s is not set in %s", field, in)
 }
 
-// repeated is the error for a repeated field. Accepting it would require reading all previous
-// fields again; clients do not send such batches.
+// repeated is the error for a repeated field. Accepting it would require rereading all previous
+// fields; clients do not send such batches.
 func repeated(field, in string) error {
 	return fmt.Errorf("thrift: field %s is repeated in %s", field, in)
 }

@@ -9,7 +9,7 @@ import (
 
 // Tags are most of a batch, and clients write nearly all of them in one form: key, type and the
 // value of this type, in this order, with short strings. This file reads this form; thriftTag reads
-// any other.
+// all others.
 
 // fastTag reads a tag of the usual form. For any other form it reads nothing and returns false.
 func (r *thriftReader) fastTag(kv *otlpdata.KeyValue) bool {

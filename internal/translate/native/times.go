@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Times of the native model are signed; those of OTLP are nanoseconds from 1970 to 2554. Times
-// outside this range become its nearest end.
+// Times in Jaeger's model are signed; times in OTLP are nanoseconds from 1970 to 2554. Times
+// outside of this range become its nearest end.
 
 // microTime converts microseconds since the Unix epoch to nanoseconds.
 func microTime(us int64) uint64 {

@@ -19,7 +19,7 @@ type translator struct {
 	nested []otlpdata.KeyValue // attributes of the span's events
 	flags  uint32
 	text   []byte // strings of the current span or process that are not in the input
-	// warnings are those of the span, as an encoded array of strings.
+	// warnings are the warnings of the span, as an encoded array of strings.
 	warnings []byte
 	items    int // remaining number of tags, logs and references of the span or process; protobuf only
 

@@ -17,8 +17,8 @@ import (
 // leaves out otlpdata.FlagsAttribute.
 //
 // A message contains only spans between two calls of Finish, so calling Finish after each trace
-// separates traces. The Writer holds one message in memory at a time. It must not be used
-// concurrently.
+// separates traces. The Writer holds one message in memory at a time. It is not safe for concurrent
+// use.
 type Writer struct {
 	limit int
 	exact bool // do not repair or leave out anything
@@ -35,14 +35,14 @@ type Writer struct {
 var _ otlpdata.Visitor = (*Writer)(nil)
 
 // NewWriter returns a writer of messages for users of at most limit bytes. It passes each message
-// to send, which must not keep it. A span that is larger than limit makes a message of its own. An
-// error of send ends the walk and is returned.
+// to send, which must not keep it. A span that is larger than limit gets its own message. An error
+// of send ends the walk and is returned.
 func NewWriter(limit int, send func(message []byte) error) *Writer {
 	return &Writer{limit: limit, send: send}
 }
 
 // Split passes the spans of a batch to send, unchanged and in order, in messages of at most limit
-// bytes. A span that is larger than limit makes a message of its own; no spans make no message.
+// bytes. A span that is larger than limit gets its own message; without spans there is no message.
 // send may keep the message. An error of send ends the walk and is returned.
 func Split(b *otlpdata.Batch, limit int, send func(message []byte, spans int) error) error {
 	w := &Writer{limit: limit, exact: true}

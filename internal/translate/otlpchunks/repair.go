@@ -9,8 +9,8 @@ import (
 )
 
 // Strict proto3 decoders reject a message with a string that is not UTF-8, together with all of its
-// spans. So for users invalid UTF-8 is replaced by U+FFFD, and an array or map that contains it
-// becomes its JSON. The attribute with the native flags is left out.
+// spans. So for users, invalid UTF-8 is replaced with U+FFFD, and an array or map that contains it
+// becomes its JSON. The attribute with Jaeger's flags is left out.
 
 // arePresentable reports whether attributes need no repair.
 func arePresentable(kvs []otlpdata.KeyValue) bool {

@@ -1,7 +1,6 @@
 // Package otlpjson writes spans as OTLP JSON (opentelemetry-proto, "JSON Protobuf Encoding"): ids
 // in hex, 64-bit numbers as strings, enums as numbers, default values left out. Invalid UTF-8 is
-// replaced by U+FFFD. The attribute with the flags of the native model (otlpdata.FlagsAttribute) is
-// left out.
+// replaced with U+FFFD. The attribute with Jaeger's flags (otlpdata.FlagsAttribute) is left out.
 package otlpjson
 
 import (
@@ -12,8 +11,8 @@ import (
 )
 
 // Writer writes the elements of a list `resourceSpans`. It is a visitor of a walk. It appends to
-// Buf. The zero value begins a list. Resources and scopes without spans are left out. A Writer must
-// not be used concurrently.
+// Buf. The zero value begins a list. Resources and scopes without spans are left out. A Writer is
+// not safe for concurrent use.
 type Writer struct {
 	Buf []byte
 	// Flush, if set, is called with Buf after every span. It may consume the bytes and returns the

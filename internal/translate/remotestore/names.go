@@ -39,8 +39,8 @@ func Names(m proto.Message, defined []string) []string {
 	return exact
 }
 
-// PutName returns a name for a field of m, "" for one that is not UTF-8, which m then carries as it
-// is.
+// PutName returns a name for a field of m. If the name is not UTF-8, it returns "" and m carries
+// the original name.
 func PutName(m proto.Message, name string) string {
 	if !invalid(name) {
 		return name

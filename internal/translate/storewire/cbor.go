@@ -100,7 +100,7 @@ func (d *Decoder) isNull() bool {
 	return true
 }
 
-// bytes reads a byte string, which is a part of the message.
+// bytes reads a byte string. The result aliases the message.
 func (d *Decoder) bytes() ([]byte, error) {
 	n, err := d.item(majorBytes)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Decoder) take(n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// text reads a text, or the number of one that the message had before.
+// text reads a text, or the number of an earlier text in the message.
 func (d *Decoder) text() (string, error) {
 	major, n, err := d.head()
 	switch {

@@ -8,7 +8,7 @@ import (
 )
 
 // checkOf returns the function that validates decoded values of a type, or nil. An unknown constant
-// in a question is an error, because ignoring it would change the answer.
+// in a request is an error, because ignoring it would change the result.
 func checkOf(t reflect.Type) func(v any) error {
 	switch t {
 	case reflect.TypeFor[tracestore.Op]():
@@ -53,7 +53,7 @@ func checkPaths(p *tracestore.PathProfile) error {
 	return nil
 }
 
-// checkReason keeps an answer from looking complete if this program does not understand why it is
+// checkReason keeps a result from looking complete if this program does not understand why it is
 // not.
 func checkReason(r *tracestore.Reason) error {
 	if r.Kind > tracestore.ReasonUnavailable {

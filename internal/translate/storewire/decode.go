@@ -10,7 +10,7 @@ import (
 )
 
 // Decoder decodes the values of a message, which may come from any process. It reserves memory
-// before it allocates it, in proportion to the message.
+// before allocating it, in proportion to the message.
 type Decoder struct {
 	// TextBytes is the part of the reserved memory that is for texts. Equal texts of a message
 	// share memory.
@@ -26,7 +26,7 @@ type Decoder struct {
 	depth, parts, patterns, steps int // see the limits of a message
 }
 
-// shape lists the fields of a struct that the message has.
+// shape lists the fields of a struct that are in the message.
 type shape struct {
 	names []string
 	plan  *plan // that fields are for
@@ -35,20 +35,19 @@ type shape struct {
 
 var errEnded = invalid("message ends early, or the length of an item exceeds it")
 
-// NewQuestion returns the decoder for a question. Fields that this program does not know are
-// errors, because leaving them out changes what is asked.
+// NewQuestion returns the decoder for a request. Unknown fields are errors, because ignoring them
+// would change the request.
 func NewQuestion(message []byte, memory *tracestore.Memory) *Decoder {
 	return &Decoder{rest: message, memory: memory}
 }
 
-// NewAnswer returns the decoder for an answer. It leaves out fields that this program does not
-// know.
+// NewAnswer returns the decoder for a response. It ignores unknown fields.
 func NewAnswer(message []byte, memory *tracestore.Memory) *Decoder {
 	return &Decoder{rest: message, memory: memory, answer: true}
 }
 
-// Next decodes the next value of the message into v, which must be zero. Byte slices in it are
-// parts of the message.
+// Next decodes the next value of the message into v, which must be zero. Its byte slices alias the
+// message.
 func Next[T any](d *Decoder, v *T) error {
 	return planOf(reflect.TypeFor[T]()).read(d, reflect.ValueOf(v).Elem())
 }
@@ -67,10 +66,10 @@ func Only[T any](d *Decoder, v *T) error {
 	return nil
 }
 
-// maxSmall is the size in bytes of the longest question that needs no reserved memory.
+// maxSmall is the size in bytes of the largest request that needs no reserved memory.
 const maxSmall = 4 << 10
 
-// Small decodes a question of one value that is known to be short, such as [Hello].
+// Small decodes a short request of one value, such as [Hello].
 func Small[T any](question []byte, v *T) error {
 	if len(question) > maxSmall {
 		return invalid("question with %d bytes; it may have %d", len(question), maxSmall)
@@ -78,7 +77,7 @@ func Small[T any](question []byte, v *T) error {
 	return Only(NewQuestion(question, nil), v)
 }
 
-// Omitted says which parts of an answer this program does not know.
+// Omitted says which parts of a response are unknown to this program.
 func (d *Decoder) Omitted() tracestore.Reasons {
 	if len(d.omitted) == 0 {
 		return nil
@@ -90,7 +89,7 @@ func (d *Decoder) Omitted() tracestore.Reasons {
 // maxOmitted is the number of unknown fields that are named.
 const maxOmitted = 5
 
-// unknown is called for a field that this program does not know.
+// unknown is called for an unknown field.
 func (d *Decoder) unknown(p *plan, name string) error {
 	name = p.typ.Name() + "." + strings.ToValidUTF8(name[:min(len(name), 64)], "")
 	if !d.answer {
@@ -179,10 +178,10 @@ func (d *Decoder) shape(p *plan) (shape, error) {
 	return *s, err
 }
 
-// maxNames is the maximum number of fields of a shape, also of a newer program.
+// maxNames is the maximum number of fields of a shape, also in messages of newer programs.
 const maxNames = 256
 
-// shapeMemory is the memory of a shape besides its fields, and nameMemory that of a field.
+// shapeMemory is the memory of a shape without its fields, nameMemory the memory of a field.
 const (
 	shapeMemory = 64
 	nameMemory  = 24

@@ -1,6 +1,6 @@
 // Package storewire encodes the types of package tracestore for the store service, with which two
-// processes of this program share a store. It knows no message types: a field that is added to a
-// question or an answer needs no change here.
+// processes of this program share a store. It knows no message types: a new field in a request or a
+// response needs no change here.
 //
 // # Format
 //
@@ -23,11 +23,11 @@
 //
 // # Versions
 //
-// Both ends may be of different versions. Since zero fields are left out, a field that a receiver
-// does not know has a meaning: in a question it is an error, in an answer it is left out and
-// [Decoder.Omitted] says so, if the answer has reasons. A field without which such an answer means
-// something else needs another [Version]. So does another meaning of a field. Unknown methods,
-// types and constants are errors.
+// Both ends may have different versions. Since zero fields are left out, a field that the receiver
+// does not know has a meaning: in a request it is an error; in a response it is ignored, and
+// [Decoder.Omitted] says so if the response has reasons. A new [Version] is needed for a field
+// without which such a response means something else, and for a changed meaning of a field. Unknown
+// methods, types and constants are errors.
 package storewire
 
 import (
@@ -38,8 +38,8 @@ import (
 // Version is the version of the protocol.
 const Version = 1
 
-// Limits of one message. They are far above what a search can contain, and keep a client from
-// making the server hold or evaluate arbitrarily large conditions.
+// Limits of one message. They are far above the limits of a search, and keep a client from making
+// the server hold or evaluate arbitrarily large conditions.
 const (
 	MaxDepth        = 500      // nesting of conditions
 	MaxParts        = 8192     // And, Or, Not and comparisons

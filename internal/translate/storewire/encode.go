@@ -38,7 +38,7 @@ func Append[T any](e *Encoder, v *T) error {
 // Len returns the size of the message.
 func (e *Encoder) Len() int { return e.before + len(e.buf) }
 
-// Take returns the message in pieces, and begins another one. Large byte slices of the values are
+// Take returns the message in pieces, and starts a new one. Large byte slices of the values are
 // pieces of the message.
 func (e *Encoder) Take() [][]byte {
 	pieces := append(e.pieces, e.buf)

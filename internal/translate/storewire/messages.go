@@ -8,23 +8,23 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Questions of the methods, which are the arguments of methods in package tracestore, and answers
-// that are not types of that package. Fields that are added here or there need no other change. If
-// an older server must not answer without the field, its question is refused there.
+// Requests, which hold the arguments of methods in package tracestore, and responses that are not
+// types of that package. New fields here or there need no other change. An older server refuses a
+// request with a field that it does not know.
 type (
-	// Hello is the question of the method Capabilities, which a client calls first on each
+	// Hello is the request of the method Capabilities, which a client calls first on each
 	// connection.
 	Hello struct {
 		Version int // the highest that the client supports
 	}
 	// Capabilities describes a server.
 	Capabilities struct {
-		Version int // for this client, at most that of Hello
+		Version int // for this client, at most the version in Hello
 		// Interfaces has the names of the optional interfaces of package tracestore that the store
-		// supports. Clients ignore those that they do not know.
+		// supports. Clients ignore unknown names.
 		Interfaces []string
 	}
-	// Traces asks for traces. The answer consists of messages with a TracePart each.
+	// Traces requests traces. The response consists of messages with a TracePart each.
 	Traces struct{ Refs []tracestore.TraceRef }
 	// SelectSpans is answered like Traces.
 	SelectSpans struct {
@@ -36,7 +36,7 @@ type (
 		ID    otlpdata.TraceID
 		Spans []byte // encoded OTLP TracesData
 	}
-	// Find asks for traces that match a query. The answer consists of messages with any number of
+	// Find requests traces that match a query. The response consists of messages with any number of
 	// FoundPart each.
 	Find struct {
 		Query tracestore.Query
@@ -54,7 +54,7 @@ type (
 	// FindEnd is the end of a search.
 	FindEnd struct {
 		Outcome tracestore.Outcome
-		// Limited: the server ended the answer at its own limit of traces. The client can continue
+		// Limited: the server ended the results at its own limit of traces. The client can continue
 		// at Outcome.Next.
 		Limited bool
 	}
@@ -65,7 +65,7 @@ type (
 		Service, Kind string
 		Names         tracestore.NameQuery
 	}
-	// Attributes asks for a Names: keys, or values of a key.
+	// Attributes requests a Names: keys, or values of a key.
 	Attributes struct {
 		Key, Prefix string
 		Limit       int
@@ -93,7 +93,7 @@ type (
 	}
 	// Window asks for calls.
 	Window struct{ From, To time.Time }
-	// Outline asks for the outline of a trace. The answer consists of messages with some
+	// Outline requests the outline of a trace. The response consists of messages with several
 	// tracestore.SummarySpan each.
 	Outline struct {
 		Trace otlpdata.TraceID
@@ -108,10 +108,10 @@ type (
 	Trace struct{ ID otlpdata.TraceID }
 	// Usage asks what the store holds.
 	Usage struct{}
-	// Follow asks for spans as they are stored. The answer consists of messages with a Followed
+	// Follow requests spans as they are stored. The response consists of messages with a Followed
 	// each. The first one is empty: the server sends it as soon as it follows the store.
 	Follow struct{ Capacity int }
-	// Followed has spans that were stored, and counts those that were missed before them.
+	// Followed has stored spans, and the number of spans that were missed before them.
 	Followed struct {
 		Spans  []byte // encoded OTLP TracesData
 		Missed int
@@ -123,7 +123,7 @@ type (
 	}
 )
 
-// DamageOf returns a DamagedError as a message.
+// DamageOf converts a DamagedError to a message.
 func DamageOf(d *tracestore.DamagedError) *Damage {
 	out := &Damage{Reasons: d.Reasons}
 	if d.Err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// plan says how values of a Go type are encoded and decoded.
+// plan describes how values of a Go type are encoded and decoded.
 type plan struct {
 	typ    reflect.Type
 	zero   func(v reflect.Value) bool // a field of a struct is left out
@@ -143,7 +143,7 @@ func slicePlan(p *plan) {
 	p.decode = func(d *Decoder, v reflect.Value) error { return d.list(elem(), v) }
 }
 
-// arrayPlan is for ids, and for arrays of values, of which another version may have fewer.
+// arrayPlan is for ids, and for arrays of values, which may be shorter in another version.
 func arrayPlan(p *plan) {
 	if p.typ.Elem().Kind() == reflect.Uint8 {
 		p.encode = func(e *Encoder, v reflect.Value) { e.bytes(idBytes(v)) }

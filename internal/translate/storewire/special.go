@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// special sets the plan of a type that is not encoded by its kind, and reports whether it is one.
+// special sets the plan of a type that is not encoded by its kind, and reports whether the type is
+// special.
 func special(p *plan) bool {
 	switch p.typ {
 	case reflect.TypeFor[time.Time]():
@@ -36,7 +37,7 @@ func special(p *plan) bool {
 	return true
 }
 
-// encodeNamed encodes a value that has a name, so that its number may change.
+// encodeNamed encodes a constant by its name, so that its number may change.
 func encodeNamed(e *Encoder, v reflect.Value) {
 	name, err := v.Interface().(encoding.TextMarshaler).MarshalText()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package strategies translates sampling strategies between package sampling and the native
-// protobuf model.
+// Package strategies translates sampling strategies between package sampling and Jaeger's protobuf
+// model.
 package strategies
 
 import (
@@ -34,7 +34,7 @@ func ToProto(s *sampling.Strategy) *api_v2.SamplingStrategyResponse {
 
 // FromProto returns the strategy in a message. It returns an error for strategies that no client
 // can use: an unknown type, an operation without a strategy, NaN or infinite numbers. Probabilities
-// outside of [0, 1] are accepted, because agents pass on what the collector sends.
+// outside of [0, 1] are accepted, because agents pass on the strategies of the collector.
 func FromProto(m *api_v2.SamplingStrategyResponse) (*sampling.Strategy, error) {
 	s := &sampling.Strategy{Type: sampling.Type(m.StrategyType)}
 	if m.StrategyType != api_v2.SamplingStrategyType_PROBABILISTIC && m.StrategyType != api_v2.SamplingStrategyType_RATE_LIMITING {

@@ -9,8 +9,8 @@
 //     (NaN, +Inf, -Inf) become strings; the type of the tag does not change.
 //   - A span that ends before it starts has a duration of 0 and a warning.
 //
-// The flags of a span are those of the native model. The attribute that carries them
-// (otlpdata.FlagsAttribute) is not shown.
+// The flags of a span are Jaeger's flags. The attribute that carries them (otlpdata.FlagsAttribute)
+// is not shown.
 //
 // Unless the raw trace is requested, it is adjusted by package adjust, and tags are sorted.
 package uijson
@@ -30,8 +30,8 @@ type Options struct {
 }
 
 // AppendTrace appends one trace, whose spans the batches hold in order, as a JSON object. The trace
-// has the id of its first span, or "" without spans. Any error other than that of Flush means that
-// a batch cannot be read; the appended JSON is then incomplete.
+// has the id of its first span, or "" without spans. Any error that does not come from Flush means
+// that a batch cannot be read; the appended JSON is then incomplete.
 func AppendTrace(dst []byte, opt Options, batches ...*otlpdata.Batch) ([]byte, error) {
 	w := writers.Get().(*writer)
 	w.dst, w.flush, w.raw = dst, opt.Flush, opt.AsStored(batches...)

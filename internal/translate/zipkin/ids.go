@@ -31,8 +31,8 @@ func parseHex(dst []byte, s string) bool {
 	return true
 }
 
-// hex8 decodes eight digits at once. x holds the digits and v the four decoded bytes, both with the
-// first one in the lowest position.
+// hex8 decodes eight digits in one step. x holds the digits and v the four decoded bytes, both with
+// the first one in the lowest position.
 func hex8(x uint64) (v uint32, ok bool) {
 	const each = ones // n*each is the byte n in all eight positions
 	digits := x&(0x0f*each) + x>>6&each*9
@@ -46,5 +46,5 @@ func hex8(x uint64) (v uint32, ok bool) {
 	return uint32(y | y>>16), ok
 }
 
-// unsafeBytes returns the bytes of s without copying. They must not be changed.
+// unsafeBytes returns the bytes of s without copying. They must not be modified.
 func unsafeBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

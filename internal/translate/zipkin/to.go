@@ -13,7 +13,7 @@ const NoServiceName = noServiceName
 
 // ToV2JSON translates a batch into a JSON array of v2 spans. Spans without a service get the
 // service noService. Spans without a trace id or a span id, which Zipkin requires, are left out;
-// rejected is their number. The error is that of encoding a batch of objects.
+// rejected is their number. The error comes from encoding a batch of objects.
 func ToV2JSON(b *otlpdata.Batch, noService string) (body []byte, rejected int, err error) {
 	o := outgoing{noService: noService, encode: (*outSpan).appendJSON, body: make([]byte, 0, 2*b.Size())}
 	o.body = append(o.body, '[')
@@ -28,9 +28,8 @@ func ToV2Proto(b *otlpdata.Batch, noService string) (body []byte, rejected int, 
 	return o.body, o.rejected, err
 }
 
-// Spans writes v2 spans, one after the other, to any number of lists: arrays of JSON or
-// ListOfSpans. Resource and Scope set those of the spans that follow. It must not be used
-// concurrently.
+// Spans writes v2 spans, one after the other, to any number of lists: JSON arrays or ListOfSpans.
+// Resource and Scope apply to the spans that follow. It is not safe for concurrent use.
 type Spans struct {
 	out  outgoing
 	json bool
@@ -51,7 +50,8 @@ func (w *Spans) Resource(r *otlpdata.Resource) error { return w.out.Resource(r) 
 // Scope sets the scope of the spans that follow.
 func (w *Spans) Scope(s *otlpdata.Scope) error { return w.out.Scope(s) }
 
-// Append appends a span, which must have ids, to a list without its end. An empty list is begun.
+// Append appends a span, which must have ids, to a list without its end. It starts a list that is
+// empty.
 func (w *Spans) Append(list []byte, s *otlpdata.Span) []byte {
 	if w.json && len(list) == 0 {
 		list = append(list, '[')
@@ -181,7 +181,7 @@ func (o *outgoing) times(s *otlpdata.Span) {
 	started := s.Start > 0
 	if !started {
 		if v, _ := otlpdata.Get(s.Attributes, absentStartTime); v.Bool() {
-			o.omit(absentStartTime) // the receiver of a span without a start adds it
+			o.omit(absentStartTime) // the receiver adds it to a span without a start
 			started = true
 		}
 	}
@@ -212,8 +212,8 @@ func (o *outgoing) tag(key, value string) {
 	o.span.tags = append(o.span.tags, tag{key, value})
 }
 
-// tags adds all tags: fields of the span come before its attributes, and these before the
-// attributes of scope and resource, because a span has only one tag with a key.
+// tags adds all tags. Since a span has only one tag for each key, fields of the span take
+// precedence over its attributes, and these over the attributes of scope and resource.
 func (o *outgoing) tags(s *otlpdata.Span) {
 	if s.Kind == otlpdata.KindInternal {
 		o.tag(tagKind, "internal")

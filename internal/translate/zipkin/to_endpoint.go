@@ -49,8 +49,8 @@ func peerName(s *otlpdata.Span, name string) string {
 	return name
 }
 
-// address sets address and port. Text that is not an address remains a tag, and a port without an
-// address or a name, too.
+// address sets address and port. Text that is not an address remains a tag, as does a port without
+// an address or a name.
 func (o *outgoing) address(e *outEndpoint, s *otlpdata.Span, keys endpointKeys) {
 	ip, _ := otlpdata.Get(s.Attributes, keys.ip)
 	if a, err := netip.ParseAddr(ip.Str()); err == nil {

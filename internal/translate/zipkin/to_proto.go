@@ -79,7 +79,7 @@ func (e *outEndpoint) appendProto(dst []byte, num int) []byte {
 	return protoenc.EndMessage(dst, at, protoItemLength)
 }
 
-// protoText replaces each byte of invalid UTF-8, which protobuf does not allow, by U+FFFD.
+// protoText replaces each byte of invalid UTF-8, which protobuf does not allow, with U+FFFD.
 func protoText(s string) string {
 	if utf8.ValidString(s) {
 		return s

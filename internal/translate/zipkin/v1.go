@@ -54,8 +54,8 @@ func FromEmitZipkinBatch(args []byte, enc native.Encoding) ([]byte, error) {
 	return t.output(), nil
 }
 
-// v1Translator writes v1 spans as OTLP, one at a time: a reader fills in, then writeV1 or
-// writeAgent writes it.
+// v1Translator writes v1 spans as OTLP, one at a time: a reader fills the field in, then writeV1 or
+// writeAgent writes the span.
 type v1Translator struct {
 	opt       Options
 	useNow    bool // spans without any time start at opt.Now
@@ -121,8 +121,8 @@ func reuse[T any](s []T) []T {
 // may wait in queues.
 func (t *v1Translator) output() []byte { return bytes.Clone(t.out.Bytes()) }
 
-// Native flags of debug spans. In B3 a debug span is also sampled, but the original agent sets only
-// the debug flag.
+// Jaeger's flags for debug spans. In B3 a debug span is also sampled, but the original agent sets
+// only the debug flag.
 const (
 	debugOverHTTP = otlpdata.FlagSampled | otlpdata.FlagDebug
 	debugOverUDP  = otlpdata.FlagDebug

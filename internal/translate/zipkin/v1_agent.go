@@ -19,8 +19,8 @@ const (
 )
 
 // writeAgent writes the span t.in by the rules of the original agent for UDP: the span is repaired,
-// converted to the native model, and then to OTLP. A span that is both client and server becomes
-// two spans.
+// converted to Jaeger's model, and then to OTLP. A span that is both client and server becomes two
+// spans.
 func (t *v1Translator) writeAgent() error {
 	in, out := &t.in, &t.span
 	if err := t.beginSpan(debugOverUDP); err != nil {
@@ -47,7 +47,7 @@ func (t *v1Translator) writeAgent() error {
 	return t.writeOtherHalf(kind)
 }
 
-// isAgentCore reports whether the agent treats an annotation as a core annotation. Those of
+// isAgentCore reports whether the agent treats an annotation as a core annotation. Annotations of
 // messages are not.
 func isAgentCore(value string) bool {
 	kind := coreKind(value)

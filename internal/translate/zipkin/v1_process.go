@@ -14,8 +14,8 @@ func processKey(key string) string {
 	return ""
 }
 
-// agentProcess appends the resource for the span t.in: its process in the native model, converted
-// to OTLP. If a tag is repeated, the last one is used.
+// agentProcess appends the resource for the span t.in: its process in Jaeger's model, converted to
+// OTLP. If a tag is repeated, the last one is used.
 func (t *v1Translator) agentProcess(dst []otlpdata.KeyValue) []otlpdata.KeyValue {
 	service, ipv4 := t.in.emitter()
 	dst = append(dst, text("service.name", service))

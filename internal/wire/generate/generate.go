@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// serviceFiles are the files for which gRPC code is generated: those whose services the program
-// serves or calls.
+// serviceFiles are the files for which gRPC code is generated: their services are served or called
+// by the program.
 var serviceFiles = []string{
 	"tracing/api_v2/collector.proto",
 	"tracing/api_v2/metrics/metricsquery.proto",
