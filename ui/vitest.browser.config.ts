@@ -9,7 +9,7 @@ const chromium = findChromium(!!BENCH && RUNS !== '1');
 const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
 const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
 
-const left = ['accessibility', 'documentation', 'failures', 'large', 'live', 'map', 'serving', 'split'];
+const left = ['accessibility', 'documentation', 'failures', 'language', 'large', 'live', 'map', 'serving', 'split'];
 
 export default defineConfig({
   test: {

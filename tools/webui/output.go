@@ -17,11 +17,12 @@ import (
 )
 
 // Maximum size of compressed JavaScript and CSS in bytes: of what a page needs at its start, and of
-// everything. Fonts, which browsers keep when the UI changes, have a maximum of their own.
+// everything. Fonts, and the texts of each other language, have a maximum of their own.
 const (
 	maxStart = 80 << 10
 	maxTotal = 290 << 10
 	maxFonts = 40 << 10
+	maxTexts = 40 << 10
 )
 
 const indexName = "index.html"
@@ -62,12 +63,16 @@ func check(files map[string][]byte, pages map[string][]string) error {
 	}
 	slices.SortFunc(lines, func(a, b line) int { return cmp.Or(b.size-a.size, strings.Compare(a.name, b.name)) })
 	total, fonts := line{name: "total", max: maxTotal}, line{name: "fonts", max: maxFonts}
-	for name, content := range files {
+	for _, name := range sorted(files) {
+		content := files[name]
 		switch path.Ext(strings.TrimSuffix(name, ".gz")) {
 		case ".js", ".css":
 			total.size += len(content)
 		case fontExt:
 			fonts.size += len(content)
+		case textExt:
+			language, _, _ := strings.Cut(path.Base(name), "-")
+			lines = append(lines, line{"texts " + language, len(content), maxTexts})
 		}
 	}
 	var large []string

@@ -35,6 +35,13 @@ func packages(ui string) api.Plugin {
 	}}
 }
 
+// addresses lets esbuild find a file whose address a source imports, as Vite does: ./file?url.
+var addresses = api.Plugin{Name: "addresses", Setup: func(b api.PluginBuild) {
+	b.OnResolve(api.OnResolveOptions{Filter: `\?url$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+		return api.OnResolveResult{Path: filepath.Join(a.ResolveDir, strings.TrimSuffix(a.Path, "?url"))}, nil
+	})
+}}
+
 // licenses returns the licences of the packages with sources in the build.
 func licenses(ui string, sources []string) (string, error) {
 	texts := map[string]string{}

@@ -99,8 +99,8 @@ func (s *site) addBundle(ui, entry string, sheets []string, workers map[string]s
 		fmt.Fprintf(sum, "%q%q%q", name, b.groups[name].script, b.groups[name].style)
 	}
 	b.hash = hex.EncodeToString(sum.Sum(nil))[:8]
-	for name, font := range b.fonts {
-		s.files["assets/"+name] = font
+	for name, content := range b.assets {
+		s.files["assets/"+name] = content
 	}
 	for name, g := range b.groups {
 		s.files[b.file(name, ".js")] = strings.ReplaceAll(g.script, hashPlace, b.hash)
@@ -141,7 +141,11 @@ func (s *site) addIndex(ui string, b *bundle) error {
 	}
 	root := b.chunks[b.root].group
 	var tags string
-	for _, name := range sorted(b.fonts) { // loaded early: a font that comes late is not used
+	for _, name := range sorted(b.assets) {
+		if path.Ext(name) != fontExt {
+			continue
+		}
+		// Loaded early: a font that comes late is not used.
 		tags += fmt.Sprintf("    <link rel=\"preload\" as=\"font\" type=\"font/woff2\" crossorigin href=\"./assets/%s\">\n", name)
 	}
 	tags += fmt.Sprintf("    <script type=\"module\" crossorigin src=\"./%s\"></script>\n", b.file(root.name, ".js"))

@@ -19,7 +19,7 @@ type bundle struct {
 	groups map[string]*group
 	sheets []sheet           // in the order of their rules
 	inputs []string          // sources, each after those that it imports
-	fonts  map[string]string // files that style sheets load, by name
+	assets map[string]string // fonts and texts, by name
 	hash   string            // of all files
 }
 
@@ -51,9 +51,12 @@ type metafile struct {
 	}
 }
 
-// fontExt is the extension of fonts, which have the hash of their content in their names: browsers
-// keep a font that has not changed when they load another version of the UI.
-const fontExt = ".woff2"
+// Fonts, and texts of other languages, have the hash of their content in their names: browsers keep
+// a file that has not changed when they load another version of the UI.
+const (
+	fontExt = ".woff2"
+	textExt = ".json"
+)
 
 // options are those of each use of esbuild.
 func options(ui string, plugins ...api.Plugin) api.BuildOptions {
@@ -64,7 +67,7 @@ func options(ui string, plugins ...api.Plugin) api.BuildOptions {
 		Format:        api.FormatESModule,
 		Target:        api.ES2022,
 		Charset:       api.CharsetUTF8,
-		Loader:        map[string]api.Loader{fontExt: api.LoaderFile},
+		Loader:        map[string]api.Loader{fontExt: api.LoaderFile, textExt: api.LoaderFile},
 		Plugins:       plugins,
 
 		MinifyIdentifiers: true,
@@ -89,7 +92,7 @@ func split(ui, entry string, sheets []string) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := options(ui, api.Plugin{Name: "classes", Setup: c.setup}, packages(ui))
+	o := options(ui, api.Plugin{Name: "classes", Setup: c.setup}, packages(ui), addresses)
 	o.EntryPoints = append([]string{entry}, sheets...)
 	o.EntryNames, o.ChunkNames, o.AssetNames = "[name]-[hash]", "[name]-[hash]", "[name]-[hash]"
 	o.Splitting, o.Metafile = true, true
@@ -105,7 +108,7 @@ func split(ui, entry string, sheets []string) (*bundle, error) {
 	for _, f := range result.OutputFiles {
 		texts[filepath.Base(f.Path)] = string(f.Contents)
 	}
-	b := &bundle{chunks: map[string]*chunk{}, groups: map[string]*group{}, fonts: map[string]string{}}
+	b := &bundle{chunks: map[string]*chunk{}, groups: map[string]*group{}, assets: map[string]string{}}
 	styles, chunkOf := map[string]string{}, map[string]string{} // by source
 	for file, out := range meta.Outputs {
 		name := filepath.Base(file)
@@ -113,15 +116,16 @@ func split(ui, entry string, sheets []string) (*bundle, error) {
 		case ".css":
 			styles[out.EntryPoint] = texts[name]
 			continue
-		case fontExt:
-			b.fonts[name] = texts[name]
+		case fontExt, textExt:
+			b.assets[name] = texts[name]
 			continue
 		}
 		c := &chunk{entry: out.EntryPoint, text: texts[name], exports: out.Exports}
 		for _, i := range out.Imports {
-			if i.Kind == "dynamic-import" {
+			switch i.Kind {
+			case "dynamic-import":
 				c.later = append(c.later, filepath.Base(i.Path))
-			} else {
+			case "import-statement":
 				c.imports = append(c.imports, filepath.Base(i.Path))
 			}
 		}

@@ -18,7 +18,7 @@ import (
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	copied := t.TempDir()
-	for _, name := range []string{"index.html", "public", "src", "vendor", "tsconfig.json"} {
+	for _, name := range []string{"index.html", "public", "src", "texts", "vendor", "tsconfig.json"} {
 		copyFiles(t, filepath.Join("../../ui", name), filepath.Join(copied, name))
 	}
 	first, second := t.TempDir(), t.TempDir()
@@ -51,7 +51,7 @@ func TestFiles(t *testing.T) {
 	if all["assets/old-12345678.js.gz"] != "" {
 		t.Error("a file of the build before is left")
 	}
-	names := regexp.MustCompile(`[\w-]+-(?:[0-9a-f]{8}\.(?:js|css)|[0-9A-Z]{8}\.woff2)`)
+	names := regexp.MustCompile(`[\w-]+-(?:[0-9a-f]{8}\.(?:js|css)|[0-9A-Z]{8}\.(?:woff2|json))`)
 	used := map[string]bool{}
 	for name, content := range all {
 		for _, n := range names.FindAllString(unzip(t, content), -1) {
@@ -101,6 +101,7 @@ func TestSmallUI(t *testing.T) {
 		"assets/styled-????????.js": `"a"`,
 		"assets/plain-????????.js":  "import{$b}from",
 		"assets/work-worker-*.js":   "postMessage",
+		"assets/xx-????????.json":   `{"a":"b"}`,
 		"icon.svg":                  "<svg/>",
 	} {
 		content := match(t, s.files, name)
@@ -109,6 +110,7 @@ func TestSmallUI(t *testing.T) {
 				`[^(]import\("\./plain-[0-9a-f]{8}\.js"\)`, // without style sheets
 				`\(import\("\./styled-[0-9a-f]{8}\.js"\),"\./styled-[0-9a-f]{8}\.css"\)`,
 				`new Worker\(new URL\("\./work-worker-[0-9a-f]{8}\.js",import\.meta\.url\)`,
+				`"\./xx-[0-9A-Z]{8}\.json"`,
 			} {
 				if !regexp.MustCompile(p).MatchString(content) {
 					t.Errorf("%s: no %s: %s", name, p, content)
@@ -164,9 +166,11 @@ func TestBudget(t *testing.T) {
 	f(maxStart, maxTotal, "")
 	f(maxStart+1, maxTotal, "budget: page")
 	f(maxStart, maxTotal+1, "budget: total")
-	err := check(map[string][]byte{"a.woff2.gz": make([]byte, maxFonts+1)}, nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "budget: fonts") {
-		t.Errorf("large font: %v", err)
+	for name, want := range map[string]string{"assets/a.woff2.gz": "budget: fonts", "assets/xx-1234.json.gz": "budget: texts xx"} {
+		err := check(map[string][]byte{name: make([]byte, max(maxFonts, maxTexts)+1)}, nil)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("large %s: %v", name, err)
+		}
 	}
 }
 
@@ -175,8 +179,10 @@ func smallUI(t *testing.T, replaced map[string]string) string {
 	t.Helper()
 	files := map[string]string{
 		"index.html": "<html>\n  <head>\n  </head>\n  <body>\n" + scriptTag + "  </body>\n</html>\n",
-		"src/main.tsx": "import { y } from './part';\nconsole.log(y);\nimport('./plain');\nimport('./styled');\n" +
-			"new Worker(new URL('./work-worker.ts', import.meta.url), { type: 'module' });\n",
+		"src/main.tsx": "import { y } from './part';\nimport xx from '../texts/xx.json?url';\n" +
+			"console.log(y);\nimport('./plain');\nimport('./styled');\n" +
+			"new Worker(new URL('./work-worker.ts', import.meta.url), { type: 'module' });\nfetch(new URL(xx, import.meta.url));\n",
+		"texts/xx.json":         `{"a":"b"}`,
 		"src/part.ts":           "export const y = [1];\n",
 		"src/plain.ts":          "import { y } from './part';\nexport const a = [y, $a];\n", // $a is global
 		"src/x/plain.ts":        "export const b = 2;\n",

@@ -1,8 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { collect } from './texts.ts';
 
-const catalogue = new URL('../texts/en.json', import.meta.url);
+const folder = new URL('../texts/', import.meta.url);
+const catalogue = new URL('en.json', folder);
+const placeholders = (s: string): string => [...new Set(s.match(/\{\w+\}/g) ?? [])].sort().join();
 
 describe('texts of the sources', () => {
   const { texts, loose } = collect(new URL('../src', import.meta.url).pathname);
@@ -19,8 +21,34 @@ describe('texts of the sources', () => {
   });
 
   it('have the same placeholders in both forms', () => {
-    const names = (s: string): string => [...new Set(s.match(/\{\w+\}/g) ?? [])].sort().join();
-    const differ = Object.values(texts).filter((x) => typeof x === 'object' && x.one.includes('{') && names(x.one) !== names(x.other));
+    const differ = Object.values(texts).filter((x) => typeof x === 'object' && x.one.includes('{') && placeholders(x.one) !== placeholders(x.other));
     expect(differ).toEqual([]);
+  });
+
+  describe.each(readdirSync(folder).filter((f) => f !== 'en.json'))('in %s', (file) => {
+    const { language, texts: translated } = JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as { language: string; texts: Record<string, string | Record<string, string>> };
+    const forms = (key: string): string[] => Object.values(typeof translated[key] === 'string' ? [translated[key]] : translated[key] ?? {});
+
+    it('are complete, in the order of the catalogue', () => {
+      expect(file).toBe(`${language}.json`);
+      expect(Object.keys(translated)).toEqual(Object.keys(texts));
+      expect(Object.keys(texts).filter((key) => forms(key).some((form) => !form.trim()))).toEqual([]);
+    });
+
+    it('have a form for each plural of the language', () => {
+      const wanted = new Intl.PluralRules(language).resolvedOptions().pluralCategories.sort().join();
+      expect(Object.keys(texts).filter((key) => (typeof texts[key] === 'string' ? typeof translated[key] !== 'string' : Object.keys(translated[key] ?? {}).sort().join() !== wanted))).toEqual([]);
+    });
+
+    it('have the placeholders of the catalogue', () => {
+      // The form for 1 can do without the number.
+      const wrong = (key: string, form: string): boolean => placeholders(form) !== placeholders(key) && !(form === (translated[key] as Record<string, string>).one && placeholders(form) === placeholders(key.replace('{n}', '')));
+      expect(Object.keys(texts).filter((key) => forms(key).some((form) => wrong(key, form)))).toEqual([]);
+    });
+
+    it('begin and end with the same spaces', () => {
+      const spaces = (s: string): string => `${/^ ?/.exec(s)![0]}|${/ ?$/.exec(s)![0]}`;
+      expect(Object.keys(texts).filter((key) => forms(key).some((form) => spaces(form) !== spaces(key) && !/^[,;.]/.test(form)))).toEqual([]);
+    });
   });
 });

@@ -19,5 +19,5 @@ test.each([[undefined, 120], [600_000, 600]])('a request with the timeout %s end
   await vi.advanceTimersByTimeAsync(seconds * 1000 - 1);
   expect(failed).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(1);
-  expect(failed.mock.calls[0]?.[0].message).toBe(`The server has not answered within ${seconds} s.`);
+  expect(failed.mock.calls[0]?.[0].message).toBe(`The server has not responded within ${seconds} s.`);
 });

@@ -21,8 +21,8 @@ export class ApiError extends Error {
 }
 
 /** An answer that is not what the server sends, or not all of it. */
-export const unreadable = t('The answer of the server cannot be read.');
-export const endedEarly = t('The answer of the server ended early.');
+export const unreadable = t('The server\'s response cannot be read.');
+export const endedEarly = t('The server\'s response ended early.');
 
 /** Credentials of the user: an Authorization header in memory only, never stored. */
 export const authorization = signal('');
@@ -75,7 +75,7 @@ export async function request(path: string, params: Params = {}, options: Reques
     response = await fetch(apiURL(path, params), { method: options.method ?? 'GET', headers, signal, credentials: 'same-origin' });
   } catch (e) {
     if (options.signal?.aborted) throw e;
-    throw new ApiError(0, late.signal.aborted ? t('The server has not answered within {answerTimeout} s.', { answerTimeout: timeout / 1000 }) : t('The server does not answer.'));
+    throw new ApiError(0, late.signal.aborted ? t('The server has not responded within {answerTimeout} s.', { answerTimeout: timeout / 1000 }) : t('The server does not respond.'));
   } finally {
     clearTimeout(timer);
   }
@@ -94,7 +94,7 @@ export async function bytesOf(response: Response, signal?: AbortSignal): Promise
 
 async function failure(response: Response): Promise<ApiError> {
   const text = (await response.text().catch(() => '')).slice(0, 4096);
-  const message = messageOf(text) || statusMessages[response.status] || t('The server answered with status {status}.', { status: response.status });
+  const message = messageOf(text) || statusMessages[response.status] || t('The server responded with status {status}.', { status: response.status });
   if (response.status === 401) loginRequired.value = messageOf(text) || t('The server requires credentials.');
   return new ApiError(response.status, message, Number(response.headers.get('retry-after')) || 0);
 }
@@ -102,7 +102,7 @@ async function failure(response: Response): Promise<ApiError> {
 /** What answers without a message mean: most are of proxies. */
 const statusMessages: Record<number, string> = {
   429: t('The server has too many requests.'),
-  502: t('A proxy got no answer from the server (status 502).'),
+  502: t('A proxy got no response from the server (status 502).'),
   503: t('The server is not available (status 503).'),
   504: t('The server took too long (status 504).'),
 };

@@ -2,6 +2,7 @@
 
 import type { Heatmap } from '../api/types';
 import { millis } from '../shell/format';
+import { t } from '../shell/text';
 import type { Box } from '../shell/url';
 
 /** A heatmap on a full grid. */
@@ -176,4 +177,9 @@ export function timeTicks(g: HeatGrid, width: number, offset = 0): number[] {
     if (x * width > 20 && (1 - x) * width > 20) ticks.push(t);
   }
   return ticks;
+}
+
+/** Name of what a heatmap counts. */
+export function thingsText(of: 'traces' | 'spans'): string {
+  return of === 'traces' ? t('traces') : t('spans');
 }

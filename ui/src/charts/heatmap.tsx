@@ -3,15 +3,15 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Heatmap } from '../api/types';
 import { classes } from '../shell/controls';
 import { Tip } from '../shell/floating';
-import { axisDuration, clock, count, date, duration, percent, type Zone } from '../shell/format';
+import { axisDuration, clock, count, dayOfYear, duration, percent, type Zone } from '../shell/format';
 import { announce } from '../shell/live-region';
 import { zone } from '../shell/preferences';
-import { t } from '../shell/text';
+import { t, tn } from '../shell/text';
 import { useSize, type Size } from '../shell/use-size';
 import type { Box } from '../shell/url';
 import { useThemeVersion } from './colors';
 import { drawHeatmap } from './heatmap-draw';
-import { apart, boxOf, cellsOf, columnOf, durationAt, durationTicks, gridOf, marginal, quantileRow, rowOf, timeTicks, type Cell, type HeatGrid } from './heatmap-model';
+import { apart, boxOf, cellsOf, columnOf, durationAt, durationTicks, gridOf, marginal, quantileRow, rowOf, thingsText, timeTicks, type Cell, type HeatGrid } from './heatmap-model';
 import css from './heatmap.module.css';
 
 /** A vertical line with a label, at milliseconds since the epoch. */
@@ -49,7 +49,7 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example, slides 
       <DurationAxis g={g} height={size.height} box={shown} />
       <div
         ref={plot} class={css.plot} tabIndex={0} role="application" aria-roledescription={t('heatmap')} onKeyDown={key} onBlur={() => setCell(null)} {...pointer}
-        aria-label={t('Durations of {things} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.', { things: g.of })}
+        aria-label={t('Durations of {things} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.', { things: thingsText(g.of) })}
       >
         <div class={css.cells}><div ref={slide} class={classes(css.layer, slides && css.sliding)}><Cells g={g} width={size.width} height={size.height} /></div></div>
         {marks.map((m, i) => <MarkLine key={m.at + m.label} mark={m} g={g} named={i === 0 || size.width > 900} />)}
@@ -167,8 +167,8 @@ function describe(g: HeatGrid, c: Cell): string[] {
   const n = g.count[c.column * g.rows + c.row];
   const errors = g.errors[c.column * g.rows + c.row];
   const place = t('{t0}, {d0} to {d1}', { t0: axisTime(b.t0, g, zone.value), d0: duration(b.d0), d1: duration(b.d1) });
-  const what = `${count(n)} ${n === 1 ? g.of.slice(0, -1) : g.of}`;
-  return [place, n === 0 ? t('no {things}', { things: g.of }) : errors ? t('{what}, {errors} with errors ({n})', { what, errors: count(errors), n: percent(errors / n) }) : what];
+  const what = g.of === 'traces' ? tn(n, '{n} trace', '{n} traces', { n: count(n) }) : tn(n, '{n} span', '{n} spans', { n: count(n) });
+  return [place, n === 0 ? t('no {things}', { things: thingsText(g.of) }) : errors ? t('{what}, {errors} with errors ({n})', { what, errors: count(errors), n: percent(errors / n) }) : what];
 }
 
 function CellTip({ g, cell, size, example }: { g: HeatGrid; cell: Cell; size: Size; example: (cell: Box) => string }) {
@@ -183,7 +183,7 @@ function CellTip({ g, cell, size, example }: { g: HeatGrid; cell: Cell; size: Si
       <div class={css.tipPlace}>{place}</div>
       <div>{counts}</div>
       {known && <div class={css.tipExample}>{t('Slowest example: {known}', { known })}</div>}
-      <div class={css.tipHint}>{t('Click opens {known}, drag selects', { known: known ? t('it') : t('the slowest') })}</div>
+      <div class={css.tipHint}>{known ? t('Click opens it, drag selects') : t('Click opens the slowest, drag selects')}</div>
     </Tip>
   );
 }
@@ -222,8 +222,8 @@ function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Bo
 /** Time of day, with seconds only where they say something; the date where the grid is longer than a day. */
 function axisTime(ms: number, g: HeatGrid, z: Zone): string {
   const length = g.columns * g.step;
-  if (length > 4 * 86_400_000) return date(ms, z).slice(5);
-  return (length > 86_400_000 ? date(ms, z).slice(5) + ' ' : '') + clock(ms, z, ms % 60_000 === 0 ? 0 : 1);
+  if (length > 4 * 86_400_000) return dayOfYear(ms, z);
+  return (length > 86_400_000 ? dayOfYear(ms, z) + ' ' : '') + clock(ms, z, ms % 60_000 === 0 ? 0 : 1);
 }
 
 function TimeAxis({ g, width, box }: { g: HeatGrid; width: number; box: Box | null }) {

@@ -51,8 +51,8 @@ function Why({ obstacle: o, a, places, retry }: { obstacle: Obstacle; a: string;
   }
   if (o.kind === 'missing' && isMissing(o.error)) {
     return (
-      <Empty title={<Text of={o.side === 'a' ? 'Trace A, {id}, was not found.' : 'Trace B, {id}, was not found.'} id={<code>{o.id}</code>} />}>
-        <p class={css.why}>{places.typical ? t('It can be older than the retention, or was not sampled.') : t('It is not in an open file. Files are not kept when the page is reloaded: open the file again.')}</p>
+      <Empty title={o.side === 'a' ? <Text of="Trace A, {id}, was not found." id={<code>{o.id}</code>} /> : <Text of="Trace B, {id}, was not found." id={<code>{o.id}</code>} />}>
+        <p class={css.why}>{places.typical ? t('It may be older than the retention, or it was not sampled.') : t('It is not in an open file. Files are not kept when the page is reloaded: open the file again.')}</p>
         {o.side === 'b' && <a href={link(places.trace(a))}>{t('Open trace A')}</a>}{search}
       </Empty>
     );
@@ -77,7 +77,7 @@ function Loaded({ pair, places }: { pair: Pair; places: Places }) {
     <div class={css.page}>
       <Head pair={pair} places={places} />
       {!common && <div class={css.notice}><Partial>{t('The traces begin with different operations. No call path is in both, so each row is in A or in B only.')}</Partial></div>}
-      {pair.typical && !pair.typical.same && <div class={css.notice}><Partial>{t('The operations of A are unusual: less than 5 % of the traces with this root have the same. B is typical of those with the most similar operations.')}</Partial></div>}
+      {pair.typical && !pair.typical.same && <div class={css.notice}><Partial>{t('A\'s operations are unusual: less than 5 % of the traces with this root have the same operations. B is typical of the traces with the most similar operations.')}</Partial></div>}
       <div class={css.tabs}><Tabs
         label={t('Views of the comparison')} name="compare" selected={selected} onSelect={(id) => navigate({ tab: id === 'difference' ? '' : id }, { replace: true })}
         tabs={[{ id: 'difference', label: t('Difference') }, { id: 'timelines', label: t('Timelines') }, { id: 'attributes', label: t('Attributes'), count: attributes.list ? count(attributes.list.length) : undefined }]}
@@ -85,7 +85,7 @@ function Loaded({ pair, places }: { pair: Pair; places: Places }) {
           <Check checked={!all} onChange={(checked) => navigate({ all: !checked }, { replace: true })}>{t('Only what changed')} <span class={css.rest}>({shown})</span></Check>
           <Segmented
             label={t('Order')} value={sort === 'largest' ? 'largest' : 'path'} onChange={(value) => navigate({ sort: value === 'largest' ? value : '' }, { replace: true })}
-            segments={[{ value: 'path', label: t('Call path') }, { value: 'largest', label: t('Largest first'), title: t('By the difference that begins in the row: its own time, and calls and errors that are in one trace only') }]}
+            segments={[{ value: 'path', label: t('Call path') }, { value: 'largest', label: t('Largest first'), title: t('By the difference that originates in the row: its self time, and calls and errors found in only one trace') }]}
           />
         </>}
       /></div>

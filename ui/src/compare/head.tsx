@@ -72,8 +72,8 @@ function chosen({ typical }: Pair): string {
   const { chosenFrom, examined, calls, service, name, same } = typical!;
   const values = { chosenFrom: count(chosenFrom), examined: count(examined), calls: count(calls), service, name };
   return same
-    ? t('{calls} traces or calls of {service} {name} were counted, {examined} of them read. This one has the median duration of the {chosenFrom} with the same operations as A.', values)
-    : t('{calls} traces or calls of {service} {name} were counted, {examined} of them read. The operations of A are unusual; this one has the median duration of the {chosenFrom} with the most similar operations.', values);
+    ? t('{calls} traces or calls of {service} {name} were counted, {examined} of them read. This trace has the median duration of the {chosenFrom} with the same operations as A.', values)
+    : t('{calls} traces or calls of {service} {name} were counted, {examined} of them read. A\'s operations are unusual; this trace has the median duration of the {chosenFrom} with the most similar operations.', values);
 }
 
 /** What B can be: a typical trace, or one that was opened lately. */
@@ -84,6 +84,6 @@ function choices({ a, b }: Pair, places: Places): MenuItem[] {
   return [
     ...(places.typical ? [{ label: t('A typical trace'), checked: route.page === 'compare' && route.b === baseline, onSelect: go(baseline) }] : []),
     ...recent.map((r) => ({ label: `${r.name} ${shortID(r.id)}`, onSelect: go(r.id) })),
-    { label: places.typical ? t('Search for traces, and check two of them') : t('Check two traces in the list'), onSelect: () => navigate({ route: places.typical ? { page: 'explore' } : { page: 'open' } }) },
+    { label: places.typical ? t('Search for traces and select two of them') : t('Select two traces in the list'), onSelect: () => navigate({ route: places.typical ? { page: 'explore' } : { page: 'open' } }) },
   ];
 }

@@ -15,7 +15,7 @@ export function useChecks(traces: { traceID: string }[]): { checked: string[]; c
 /** The check box of a row. The space bar checks the row with the focus, so that it is no tab stop of its own. */
 export function Pick({ name, checked, onCheck }: { name: string; checked: boolean; onCheck: () => void }) {
   return (
-    <label class={css.pick} title={t('Choose for a comparison (Space)')}>
+    <label class={css.pick} title={t('Select for comparison (Space)')}>
       <input type="checkbox" tabIndex={-1} checked={checked} aria-label={t('Compare {trace}', { trace: name })} onChange={onCheck} />
     </label>
   );

@@ -52,7 +52,7 @@ export function CompareRow({ context: x, row, index, top, active }: { context: R
       <div class={css.num} role="gridcell">{inA ? duration(c.a.time[row]) : none}</div>
       <div class={classes(css.num, css.second)} role="gridcell">{inB ? duration(c.b.time[row]) : none}</div>
       <Difference ns={(inA ? c.a.time[row] : 0) - (inB ? c.b.time[row] : 0)} differs={(c.change[row] & change.time) !== 0} />
-      <div class={css.own} role="gridcell" title={t('Own time: {own}', { own: signed(own) })}><OwnBar own={own} max={x.maxOwn} /></div>
+      <div class={css.own} role="gridcell" title={t('Self time: {own}', { own: signed(own) })}><OwnBar own={own} max={x.maxOwn} /></div>
       <div class={classes(css.num, css.calls, (c.change[row] & (change.calls | change.onlyA | change.onlyB)) !== 0 && css.strong)} role="gridcell">
         {count(calls(c, row, 'a'))} : {count(calls(c, row, 'b'))}
       </div>

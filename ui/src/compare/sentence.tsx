@@ -34,7 +34,7 @@ export function Sentence({ pair }: { pair: Pair }) {
       <Lead pair={pair} total={total} same={same} />
       {!same && named.length > 0 && <>: {named.map((p, i) => <span key={i}>{i > 0 && ', '}<PartText part={p} /></span>)}</>}
       {'. '}
-      {!same && <span class={css.rest}>{rest > 0 ? t('Everything else is within {rest}.', { rest: duration(rest) }) : t('Nothing else differs.')}</span>}
+      {!same && <span class={css.rest}>{rest > 0 ? t('Everything else differs by at most {rest}.', { rest: duration(rest) }) : t('Nothing else differs.')}</span>}
     </h1>
   );
 }

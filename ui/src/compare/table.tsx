@@ -50,7 +50,7 @@ export function CompareTable({ pair, places, rows }: { pair: Pair; places: Place
       <div class={css.columns} aria-hidden="true">
         <span>{t('Call path')}</span>
         <div ref={head} class={css.scale}><span>{t('A solid, B hollow')}</span><Scale longest={longest} width={width} /></div>
-        <span class={css.num}>A</span><span class={css.num}>B</span><span class={css.num}>{t('Difference')}</span><span class={css.own}>{t('Own time')}</span><span class={css.num}>{t('Calls A : B')}</span>
+        <span class={css.num}>A</span><span class={css.num}>B</span><span class={css.num}>{t('Difference')}</span><span class={css.own}>{t('Self time')}</span><span class={css.num}>{t('Calls A : B')}</span>
       </div>
       <div ref={scroller} class={css.scroller} onScroll={onScroll}>
         <div
@@ -58,7 +58,7 @@ export function CompareTable({ pair, places, rows }: { pair: Pair; places: Place
           onKeyDown={onKeyDown} onClick={(e) => select(e, activate)}
         >
           <div role="row" class="visually-hidden" aria-rowindex={1}>
-            {[t('Call path'), t('A solid, B hollow'), 'A', 'B', t('Difference'), t('Own time'), t('Calls A : B')].map((name) => <span key={name} role="columnheader">{name}</span>)}
+            {[t('Call path'), t('A solid, B hollow'), 'A', 'B', t('Difference'), t('Self time'), t('Calls A : B')].map((name) => <span key={name} role="columnheader">{name}</span>)}
           </div>
           <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
         </div>
@@ -76,9 +76,9 @@ function select(e: MouseEvent, activate: (index: number) => void): void {
 /** Lets j and k focus the table, which then handles them itself. */
 function useTableKeys(grid: { current: HTMLElement | null }): void {
   const focus = (e: KeyboardEvent): void | false => (e.key.startsWith('Arrow') ? false : grid.current?.focus());
-  useKeys('Compare', [
+  useKeys(t('Compare'), [
     { keys: ['j', 'ArrowDown'], label: t('Next call path'), run: focus },
-    { keys: ['k', 'ArrowUp'], label: t('Call path before'), run: focus },
+    { keys: ['k', 'ArrowUp'], label: t('Previous call path'), run: focus },
     { keys: ['Enter'], label: t('Open the span') },
   ]);
 }

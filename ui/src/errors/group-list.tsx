@@ -43,7 +43,7 @@ export function GroupList({ data, messages, run, groups, order, onOrder, more }:
         <Messages messages={messages} />
       </div>
       <div class={css.order}>
-        <Segmented<Order> label={t('Order')} value={order} onChange={onOrder} segments={[{ value: 'count', label: t('Commonest first') }, { value: 'growth', label: t('Largest growth first') }]} />
+        <Segmented<Order> label={t('Order')} value={order} onChange={onOrder} segments={[{ value: 'count', label: t('Most common first') }, { value: 'growth', label: t('Largest growth first') }]} />
       </div>
       <ul ref={list} class={css.list}>
         {groups.map((g) => <Row key={g.id} g={g} data={data} run={run} open={g.id === chosen} />)}

@@ -30,7 +30,7 @@ export function IncidentCards({ incidents, at, to }: Props) {
   return (
     <section class={css.cards} aria-label={t('Incidents')}>
       {list.map((i, n) => <Card key={i.source.name + i.source.start} i={i} at={at} to={to} again={list.findIndex((o) => o.source.name === i.source.name) < n} />)}
-      {incidents.omitted > 0 && <p class={css.more}>{tn(incidents.omitted, '{n} further incident is not shown.', '{n} further incidents are not shown.', { n: count(incidents.omitted) })}</p>}
+      {incidents.omitted > 0 && <p class={css.more}>{tn(incidents.omitted, '{n} more incident is not shown.', '{n} more incidents are not shown.', { n: count(incidents.omitted) })}</p>}
     </section>
   );
 }
@@ -50,7 +50,7 @@ function Card({ i, at, to, again }: { i: SystemIncident; at: TimeText; to: strin
     <article ref={card} class={`${css.card} ${open ? (errors ? css.failing : css.slow) : ''}`}>
       <div class={css.head}>
         <h2 class={css.title}>
-          <Mark kind={open ? (errors ? 'error' : 'warn') : 'partial'} size={13} label={open ? t('goes on') : t('ended')} />
+          <Mark kind={open ? (errors ? 'error' : 'warn') : 'partial'} size={13} label={open ? t('ongoing') : t('ended')} />
           <span><a href={link({ page: 'service', name: source.name })}>{serviceLabel(source.name)}</a>{' '}{incidentText(source, source.usual, at, i.version)}</span>
         </h2>
         <span class={css.actions} data-unshared>
@@ -74,14 +74,14 @@ function Fact({ name, title, children }: { name: string; title?: string; childre
   return <div class={css.fact} title={title}><dt>{name}</dt><dd>{children}</dd></div>;
 }
 
-/** "210 of 626 failed; 68.0 % of those to version 2.14.0, 0 of the others". */
+/** "210 of 626 failed; version 2.14.0 fails 68.0 %, other versions none". */
 function requestsText({ source, version }: SystemIncident): string {
   const values = { errors: count(source.errors), calls: count(source.calls), p50: percentile(source.p50 ?? 0), p99: percentile(source.p99 ?? 0) };
   const text = source.kind === 'errors' ? t('{errors} of {calls} failed', values) : t('{calls}, p50 {p50}, p99 {p99}', values);
   if (!version || version.of.calls === 0 || source.kind !== 'errors') return text;
-  const of = t('{text}; {share} of those to version {version}', { text, share: share(errorShare(version.of)), version: version.to });
+  const of = t('{text}; version {version} fails {share}', { text, share: share(errorShare(version.of)), version: version.to });
   if (version.others.calls === 0) return of;
-  return version.others.errors === 0 ? t('{of}, none of the others', { of }) : t('{of}, {share} of the others', { of, share: share(errorShare(version.others)) });
+  return version.others.errors === 0 ? t('{of}, other versions none', { of }) : t('{of}, other versions {share}', { of, share: share(errorShare(version.others)) });
 }
 
 /** "9.4 % of requests to frontend failed (215 of 2,278), usually 0.1 %; of POST /checkout 34.1 %". */
@@ -108,7 +108,7 @@ function Chain({ list, examined, range }: { list: IncidentError[]; examined: num
     <ol class={css.chain}>
       {list.map((e) => (
         <li key={`${e.service}\n${e.title}\n${e.operation}`} title={t('In {traces} of the newest {examined} traces with errors', { traces: count(e.traces), examined: count(examined) })}>
-          {e.follows && <><span class={css.then} aria-hidden="true">→</span><span class="visually-hidden">{t('then')}</span></>}
+          {e.follows && <><span class={css.then} aria-hidden="true">→</span><span class="visually-hidden">{t('followed by')}</span></>}
           <Text
             of="{error} in {service}" service={<ServiceMark name={e.service} />}
             error={<a href={link({ page: 'explore' }, { q: `{ service = ${JSON.stringify(e.service)} && name = ${JSON.stringify(e.operation)} && error }`, of: 'spans', range })}>{e.title || e.operation}</a>}

@@ -18,10 +18,10 @@ const short = 16;
 /** What is unusual about the form of an id, or null. */
 export function formFact(id: string): Fact | null {
   const others = [...new Set(id.replace(/[0-9a-f]/gi, ''))];
-  if (others.length > 0) return { mark: 'error', text: t('This is no trace ID. It may only have the hexadecimal digits 0 to 9 and a to f, not {characters}.', { characters: others.map((c) => `“${c}”`).join(', ') }) };
-  if (/^0*$/.test(id)) return { mark: 'error', text: t('An ID of zeros only is invalid: the program did not record this trace.') };
+  if (others.length > 0) return { mark: 'error', text: t('This is not a trace ID. It may contain only the hexadecimal digits 0 to 9 and a to f, not {characters}.', { characters: others.map((c) => `“${c}”`).join(', ') }) };
+  if (/^0*$/.test(id)) return { mark: 'error', text: t('An ID of only zeros is invalid: the program did not record this trace.') };
   if (id.length === long) return null;
-  if (id.length === short) return { mark: 'partial', text: t('The ID has 16 digits. If the spans have an ID of 32 digits, which ends with these, look for that one.') };
+  if (id.length === short) return { mark: 'partial', text: t('The ID has 16 digits. If the spans have a 32-digit ID that ends with these digits, search for that ID.') };
   return { mark: 'warn', text: tn(id.length, 'The ID has {n} digit, but trace IDs have 32, or 16: digits are missing, or were added.', 'The ID has {n} digits, but trace IDs have 32, or 16: digits are missing, or were added.') };
 }
 
@@ -44,17 +44,17 @@ export function isNear(a: string, b: string): boolean {
 /** Whether spans arrive here, and whether some were lost. */
 export function arrivalFact(i: Ingest): Fact {
   const since = time(millis(i.since), zone.value, millis(i.now), 0);
-  if (!i.receives) return { mark: 'partial', text: t('This process receives no spans itself: what other processes refused or dropped is on the page Status.') };
+  if (!i.receives) return { mark: 'partial', text: t('This process receives no spans itself: the Status page shows what other processes refused or dropped.') };
   if (i.received === 0) return { mark: 'warn', text: t('No span has arrived since this process started, at {since}: check the address that the program sends to.', { since }) };
   const numbers = { received: count(i.received), refused: count(i.refused), dropped: count(i.dropped), since };
-  if (i.refused + i.dropped > 0) return { mark: 'warn', text: t('Spans since {since}: {received} received, {refused} refused, {dropped} dropped. Those of the trace can be among them.', numbers) };
+  if (i.refused + i.dropped > 0) return { mark: 'warn', text: t('Spans since {since}: {received} received, {refused} refused, {dropped} dropped. The trace\'s spans may be among them.', numbers) };
   return { mark: 'partial', text: t('Spans received since {since}: {received}. None was refused or dropped: a trace sent to this process since then was accepted.', numbers) };
 }
 
 /** Whether the trace can have been deleted because of its age. */
 export function ageFact(i: Ingest, now: number): Fact {
   const kept = i.retention > 0 ? t('Spans are kept for {time}.', { time: duration(i.retention) }) : '';
-  if (!i.oldestStart) return { mark: 'partial', text: kept || t('How long spans are kept is not known here.') };
-  const oldest = t('The oldest stored span started {age} ago: an older trace is not stored any more.', { age: elapsed(millis(i.oldestStart), now) });
+  if (!i.oldestStart) return { mark: 'partial', text: kept || t('The retention is not known here.') };
+  const oldest = t('The oldest stored span started {age} ago: older traces are no longer stored.', { age: elapsed(millis(i.oldestStart), now) });
   return { mark: 'partial', text: [oldest, kept].filter(Boolean).join(' ') };
 }

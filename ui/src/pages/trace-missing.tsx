@@ -40,7 +40,7 @@ export default function TraceMissing({ id, malformed, searching, retry }: Props)
           {near.length > 0 && <li><Mark kind="warn" size={13} label="" /><span>{t('Stored traces with almost the same ID:')}{near.map((n) => <> <a key={n} href={link({ page: 'trace', id: n })}><code>{n}</code></a></>)}</span></li>}
         </ul>
         {!invalid && <p class={css.why}>{searching ? t('Looking for late spans.') : t('No spans arrived in the last 30 seconds.')}</p>}
-        {!searching && !invalid && <Button icon="refresh" onClick={retry}>{t('Look again')}</Button>}
+        {!searching && !invalid && <Button icon="refresh" onClick={retry}>{t('Check again')}</Button>}
         {!invalid && <a href={link({ page: 'sampling' }, { ask: { service: '', operation: '', trace: id } })}>{t('Why is it missing?')}</a>}
         <a href={link({ page: 'explore' })}>{t('Search for traces')}</a>
       </Empty>
@@ -60,7 +60,7 @@ function useFacts(id: string, invalid: boolean): Fact[] {
     facts.push(ageFact(ingest.data, slowNow.value));
   }
   if (config.value?.capabilities.tenancy || tenant.value) {
-    facts.push({ mark: 'partial', text: tenant.value ? t('Only traces of the tenant {tenant} were looked for.', { tenant: tenant.value }) : t('Only traces of your tenant were looked for.') });
+    facts.push({ mark: 'partial', text: tenant.value ? t('Only traces of tenant {tenant} were searched.', { tenant: tenant.value }) : t('Only traces of your tenant were searched.') });
   }
   // That nothing has arrived is said already.
   if (sampling.data && sampling.data.verdict !== 'stored' && !sampling.data.causes.some((c) => c.code === 'no_spans')) {

@@ -59,7 +59,7 @@ export default function TracePage() {
     const { model } = loaded;
     rememberTrace(model.traceID, `${serviceName(model, model.service[model.roots[0]])} ${operation(model, model.roots[0])}`);
   }, [loaded]);
-  useTitle(loaded ? sentenceText(loaded.model) : 'Trace');
+  useTitle(loaded ? sentenceText(loaded.model) : t('Trace'));
   if (loaded) return <TraceView key={loaded.model.traceID} {...loaded} />;
   if (missing || malformed) return <TraceMissing id={id} malformed={malformed} searching={missing && attempt < retries} retry={() => setAttempt(1)} />;
   if (error) return <div class={css.message}><h1 class="visually-hidden">{t('Trace')}</h1><Failure what={t('The trace cannot be loaded')} error={error} retry={() => setAttempt((n) => n + 1)} /></div>;

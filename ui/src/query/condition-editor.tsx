@@ -44,7 +44,7 @@ export function DurationEditor({ text, onDone }: { text: string; onDone: (text: 
         <Input aria-label={t('At least')} placeholder={t('at least, 500ms')} value={min} invalid={bad(min.trim())} onInput={(e) => setMin(e.currentTarget.value)} />
         <Input aria-label={t('At most')} placeholder={t('at most, 2s')} value={max} invalid={bad(max.trim())} onInput={(e) => setMax(e.currentTarget.value)} />
       </div>
-      {(bad(min.trim()) || bad(max.trim())) && <p role="alert" class={css.bad}>{t('Write a duration with its unit, such as 500ms, 1.5s or 2m.')}</p>}
+      {(bad(min.trim()) || bad(max.trim())) && <p role="alert" class={css.bad}>{t('Enter a duration with its unit, such as 500ms, 1.5s or 2m.')}</p>}
       <div class={css.presets}>{bounds.map(([lower]) => <Button key={lower} kind="quiet" onClick={() => apply(lower, '')}>{lower ? `≥ ${lower}` : t('any')}</Button>)}</div>
       <Button type="submit">{t('Apply')}</Button>
     </form>
@@ -61,8 +61,8 @@ export function StatusEditor({ value, onDone }: { value: string; onDone: (value:
 }
 
 const opNames: Record<string, string> = {
-  '=': 'is', '!=': t('is another value than'), not: t('is not'), '=~': 'matches', '!~': t('does not match'), '>': t('is more than'), '>=': t('is at least'), '<': t('is less than'), '<=': t('is at most'),
-  contains: t('contains'), '!contains': t('does not contain'), exists: 'exists', '!exists': t('does not exist'),
+  '=': t('is'), '!=': t('is another value than'), not: t('is not'), '=~': t('matches'), '!~': t('does not match'), '>': t('is more than'), '>=': t('is at least'), '<': t('is less than'), '<=': t('is at most'),
+  contains: t('contains'), '!contains': t('does not contain'), exists: t('exists'), '!exists': t('does not exist'),
 };
 
 function opsOf(field: string): string[] {

@@ -75,7 +75,7 @@ function isRepeated(c: Condition, all: Condition[]): boolean {
 
 /** How an operator reads in a chip. */
 function opText(op: string): string {
-  return op === '=' || op === 'contains' ? '' : op === '!contains' ? 'not ' : op === 'not' || op === '!=' ? 'not ' : op === 'exists' ? 'exists' : op === '!exists' ? 'missing' : op + ' ';
+  return op === '=' || op === 'contains' ? '' : op === '!contains' || op === 'not' || op === '!=' ? t('not ') : op === 'exists' ? t('exists') : op === '!exists' ? t('missing') : op + ' ';
 }
 
 interface ChipButtonProps {
@@ -118,17 +118,17 @@ function DurationChip({ text, onRun }: Omit<Editor, 'period'>) {
   const all = [...conditionsOn(text, 'duration'), ...conditionsOn(text, 'trace.duration')];
   const value = all.map((c) => `${canonical(c.name) === 'duration' ? '' : t('of the trace') + ' '}${c.op === '>=' ? '≥' : c.op === '<=' ? '≤' : c.op} ${c.value}`).join(', ');
   const clear = (): void => onRun(setCondition(setCondition(text, 'duration', '', ''), 'trace.duration', '', ''));
-  return <ChipButton name="duration" value={value} onRemove={value ? clear : undefined} editor={(close) => <DurationEditor text={text} onDone={(item) => { close(); onRun(item); }} />} />;
+  return <ChipButton name={t('duration')} value={value} onRemove={value ? clear : undefined} editor={(close) => <DurationEditor text={text} onDone={(item) => { close(); onRun(item); }} />} />;
 }
 
 function StatusChip({ text, onRun }: Omit<Editor, 'period'>) {
   const c = [...conditionsOn(text, 'status'), ...conditionsOn(text, 'error')][0];
-  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? 'error' : t('not error')) : opText(c.op) + c.value;
+  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? t('error') : t('not error')) : opText(c.op) + c.value;
   const set = (v: string): void => {
     const rest = setCondition(setCondition(text, 'error', '', ''), 'status', '', '');
     onRun(v ? addCondition(rest, 'status', '=', v) : rest);
   };
-  return <ChipButton name="status" value={value} onRemove={c && (() => set(''))} editor={(close) => <StatusEditor value={value} onDone={(v) => { close(); set(v); }} />} />;
+  return <ChipButton name={t('status')} value={value} onRemove={c && (() => set(''))} editor={(close) => <StatusEditor value={value} onDone={(v) => { close(); set(v); }} />} />;
 }
 
 function Other({ condition: c, text, period, onRun }: Editor & { condition: Condition }) {

@@ -31,7 +31,7 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
   const completion = useSuggestions(draft, caret, open, period);
   const id = useId();
   const list = completion?.list ?? [];
-  useKeys('Search', shortcuts(() => input.current?.focus()));
+  useKeys(t('Search'), shortcuts(() => input.current?.focus()));
   useLayoutEffect(() => setActive(-1), [completion]); // before the next key
   useLayoutEffect(() => {
     if (pendingCaret.current < 0) return;

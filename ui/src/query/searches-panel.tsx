@@ -53,7 +53,7 @@ function SaveForm() {
   };
   return (
     <form class={css.form} onSubmit={send}>
-      <input class={css.name} value={name} maxLength={maxName} aria-label={t('Name of this search')} placeholder={same ? t('Saved as {name}; another name', { name: same.name }) : t('Name this search')} onInput={(e) => setName(e.currentTarget.value)} />
+      <input class={css.name} value={name} maxLength={maxName} aria-label={t('Name of this search')} placeholder={same ? t('Saved as {name}; new name', { name: same.name }) : t('Name this search')} onInput={(e) => setName(e.currentTarget.value)} />
       <Button type="submit" disabled={name.trim() === ''}>{t('Save')}</Button>
     </form>
   );
@@ -117,7 +117,7 @@ function Transfer() {
   const read = async (f: File | undefined): Promise<void> => {
     if (!f) return;
     const found = parseSaved(await f.text());
-    if (found.length === 0) return toast(t('{file} has no saved searches', { file: f.name }));
+    if (found.length === 0) return toast(t('{file} contains no saved searches', { file: f.name }));
     importSaved(found);
   };
   return (
@@ -133,7 +133,7 @@ function Transfer() {
 /** Adds searches of a link or file. */
 export function importSaved(found: SavedSearch[]): void {
   const { all, added } = merge(savedSearches.peek(), found);
-  if (found.length === 0) toast(t('The link has no saved searches'));
+  if (found.length === 0) toast(t('The link contains no saved searches'));
   else if (added === 0) toast(t('These searches are saved already'));
   else change(all, tn(added, '{n} search imported', '{n} searches imported'));
 }
@@ -150,7 +150,7 @@ function Last({ onChoose }: { onChoose: (text: string) => void }) {
   const entries = readHistory();
   return (
     <section class={css.last}>
-      <h2 class={css.heading}>{t('Last searches')}</h2>
+      <h2 class={css.heading}>{t('Recent searches')}</h2>
       {entries.length === 0 && <p class={css.none}>{t('No searches yet. This browser keeps the last 50.')}</p>}
       {entries.map((text) => <button key={text} type="button" data-stop class={css.text} title={text} onClick={() => onChoose(text)}><Highlight text={text} /></button>)}
     </section>

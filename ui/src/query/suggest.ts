@@ -35,8 +35,8 @@ export interface Period {
 }
 
 const meanings: Record<string, string> = {
-  '=': 'equal', '!=': t('not equal'), '=~': t('matches the regular expression'), '!~': t('does not match'), '>': t('more than'), '>=': t('at least'), '<': t('less than'), '<=': t('at most'),
-  '>>': 'descendants', '&&': 'and', '||': 'or',
+  '=': t('equal'), '!=': t('not equal'), '=~': t('matches the regular expression'), '!~': t('does not match'), '>': t('more than'), '>=': t('at least'), '<': t('less than'), '<=': t('at most'),
+  '>>': t('descendants'), '&&': t('and'), '||': t('or'),
 };
 
 /** Completions that need no request; null if the server has them. */
@@ -48,11 +48,11 @@ export function localSuggestions(c: Context): Suggestions | null {
     list: list.filter(([text]) => place(text) >= 0).sort(([a], [b]) => Math.min(place(a), 1) - Math.min(place(b), 1)).map(([text, insert, note, more]) => ({ text, insert, note, more: !!more })),
   });
   switch (c.kind) {
-    case 'operator': return of(t('Comparisons of {field}', { field: c.field }), operatorsFor(c.field).map((op) => [op, op + ' ', meanings[op], true]));
+    case 'operator': return of(t('Operators for {field}', { field: c.field }), operatorsFor(c.field).map((op) => [op, op + ' ', meanings[op], true]));
     case 'logical': return of(t('Join conditions'), [['&&', '&& ', t('both conditions hold'), true], ['||', '|| ', t('one of the conditions holds'), true]]);
-    case 'set': return of('Spans', [['{ }', '{ ', t('spans with these conditions'), true]]);
+    case 'set': return of(t('Spans'), [['{ }', '{ ', t('spans with these conditions'), true]]);
     case 'structural': return of(t('After a set of spans'), [['>>', '>> { ', t('descendants of these spans'), true], ['>', '> { ', t('children of these spans'), true],
-      ['&&', '&& { ', t('traces with both'), true], ['||', '|| { ', t('traces with one of them'), true], ['| select(', '| select(', t('further columns'), true]]);
+      ['&&', '&& { ', t('traces with both'), true], ['||', '|| { ', t('traces with one of them'), true], ['| select(', '| select(', t('more columns'), true]]);
     case 'value': return localValues(c, of);
     case 'field': return null;
   }
@@ -78,9 +78,9 @@ export async function remoteSuggestions(c: Context, period: Period, language: La
   const options = { signal, maxAge: 60_000 };
   if (c.kind === 'field') {
     const { data } = await get<Names>('keys', common, options);
-    const type = (name: string): string => language?.fields.find((f) => f.name === name)?.type ?? 'attribute';
+    const type = (name: string): string => language?.fields.find((f) => f.name === name)?.type ?? t('attribute');
     const list = data.names.map((n): Suggestion => ({ text: n, insert: fieldInsert(n), note: type(n), more: fieldType(n) !== 'boolean' }));
-    return { title: titleOf('Fields', c, data), more: data.more, list };
+    return { title: titleOf(t('Fields'), c, data), more: data.more, list };
   }
   // Operations are listed by service, or by what occurs on matching spans.
   const [service] = conditionsOn(c.rest, 'service').filter((s) => s.op === '=');

@@ -20,7 +20,7 @@ export function SuggestionList({ id, completion, active, left, onChoose }: { id:
             <span class={css.note}>{s.note}</span>
           </div>
         ))}
-        {completion.more && <div class={css.more}>{t('There are more. Write further characters.')}</div>}
+        {completion.more && <div class={css.more}>{t('There are more. Type more characters.')}</div>}
       </div>
       <div class={css.foot} aria-hidden="true"><span><kbd>↑</kbd>{'  '}<Text of="{kbd} choose" kbd={<kbd>↓</kbd>} /></span><span><kbd>Tab</kbd>{' '}{t('insert')}</span><span><kbd>Esc</kbd>{' '}{t('close')}</span></div>
     </div>

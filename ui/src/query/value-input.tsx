@@ -58,7 +58,7 @@ export function ValueInput({ field, rest, value, label, placeholder, period, onC
       <div id={`${id}list`} role="listbox" aria-label={label} class={css.list} onPointerDown={(e) => e.preventDefault()}>
         {list.map((s, i) => (
           <div key={s.text} id={`${id}option${i}`} role="option" aria-selected={i === active} class={classes(css.option, i === active && css.on)} title={s.text} onClick={() => onDone(plain(i))}>
-            {s.text || '(empty)'}
+            {s.text || t('(empty)')}
           </div>
         ))}
         {found && list.length === 0 && <p class={css.none}>{field ? t('No value contains this.') : t('No field contains this.')}</p>}

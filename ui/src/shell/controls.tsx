@@ -81,7 +81,7 @@ export function Chip({ name, children, onEdit, onRemove, title }: { name?: strin
   return (
     <span class={css.chip} title={title}>
       {onEdit ? <button type="button" class={css.chipText} onClick={onEdit}>{text}</button> : <span class={css.chipText}>{text}</span>}
-      {onRemove && <button type="button" class={css.chipRemove} aria-label={t('Remove {name}', { name: name ?? 'condition' })} title={t('Remove')} onClick={onRemove}><Icon name="x" size={14} /></button>}
+      {onRemove && <button type="button" class={css.chipRemove} aria-label={t('Remove {name}', { name: name ?? t('condition') })} title={t('Remove')} onClick={onRemove}><Icon name="x" size={14} /></button>}
     </span>
   );
 }

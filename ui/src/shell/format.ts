@@ -1,12 +1,18 @@
 // Numbers, durations and times as text: the only place that formats them.
 
-import { t } from './text';
+import { decimal, t, thousands } from './text';
 
 /** Narrow no-break space, between a number and its unit. */
 const thin = '\u202f';
 
 /** Text for "no value". */
 export const none = '\u2013';
+
+/** The text of a number with the decimal sign of the language. */
+const local = (text: string): string => text.replace('.', decimal);
+
+/** A number with as many digits after the decimal sign. */
+export const fixed = (x: number, digits: number): string => local(x.toFixed(digits));
 
 const durationUnits: [number, string][] = [
   [1, 'ns'],
@@ -16,9 +22,12 @@ const durationUnits: [number, string][] = [
 ];
 
 /** Formats nanoseconds with three significant digits: `412 µs`, `9.40 ms`, `1.84 s`, `2 m 05 s`. The server returns 1 ns for spans that do not end after their start: shown as 0. */
-export function duration(ns: number): string {
+export const duration = (ns: number): string => local(plain(ns));
+
+/** The same with a point. */
+function plain(ns: number): string {
   if (Math.abs(ns) <= 1) return '0';
-  if (ns < 0) return '−' + duration(-ns);
+  if (ns < 0) return '−' + plain(-ns);
   // 999.6 ms rounds to 1.00 s, and 59.96 s to 1 m 00 s.
   if (ns >= 59.95e9) return longDuration(ns);
   let i = 0;
@@ -31,7 +40,7 @@ export function duration(ns: number): string {
 export function percentile(ns: number): string {
   if (ns < 1) return '0';
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(ns)) - 1);
-  return duration(Math.round(ns / unit) * unit).replace(/(\.\d*?)0(?=\D)/, '$1').replace(/\.(?=\D)/, '');
+  return local(plain(Math.round(ns / unit) * unit).replace(/(\.\d*?)0(?=\D)/, '$1').replace(/\.(?=\D)/, ''));
 }
 
 /** Formats the time from one moment to another, both in milliseconds since the epoch, in whole seconds: `7 s`, `2 m 05 s`, `6 d 23 h`. */
@@ -49,7 +58,7 @@ export function minutes(ns: number): string {
 
 /** Like duration, without trailing zeros, for axes. */
 export function axisDuration(ns: number): string {
-  return duration(ns).replace(/\.(\d*?)0+(?=\D|$)/, (_, d: string) => (d ? '.' + d : ''));
+  return local(plain(ns).replace(/\.(\d*?)0+(?=\D|$)/, (_, d: string) => (d ? '.' + d : '')));
 }
 
 function longDuration(ns: number): string {
@@ -68,30 +77,30 @@ function significant(x: number): string {
 
 /** Formats an exact count: `12,431`. */
 export function count(n: number): string {
-  return Math.round(n).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+  return Math.round(n).toString().replace(/\B(?=(\d{3})+(?!\d))/g, thousands);
 }
 
 /** Formats a count for tables: `1.46k`, `9.24M`. */
 export function short(n: number): string {
-  if (Math.abs(n) < 999.5) return Number.isInteger(n) ? String(n) : significant(n);
+  if (Math.abs(n) < 999.5) return Number.isInteger(n) ? String(n) : local(significant(n));
   const units: [number, string][] = [[1e3, 'k'], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']];
   let i = 0;
   while (i < units.length - 1 && Math.abs(n) >= 999.5 * units[i][0]) i++;
-  return significant(n / units[i][0]) + units[i][1];
+  return local(significant(n / units[i][0])) + units[i][1];
 }
 
 /** Formats a rate per second, without the unit: `207`, `1.18k`, `0.04`. */
 export function rate(perSecond: number): string {
   if (perSecond === 0) return '0';
-  if (perSecond < 0.01) return '<0.01';
+  if (perSecond < 0.01) return local('<0.01');
   return short(perSecond);
 }
 
 /** Formats a share from 0 to 1: `6.4 %`, `<0.1 %`, `0`. */
 export function share(x: number): string {
   if (x === 0) return '0';
-  if (x < 0.001) return `<0.1${thin}%`;
-  return `${x > 0.9995 ? '100' : (x * 100).toFixed(1)}${thin}%`;
+  if (x < 0.001) return local(`<0.1${thin}%`);
+  return `${x > 0.9995 ? '100' : fixed(x * 100, 1)}${thin}%`;
 }
 
 /** Formats a share in text, where decimals would distract: `61 %`. */
@@ -106,7 +115,7 @@ export function bytes(n: number): string {
   const units = ['kB', 'MB', 'GB', 'TB', 'PB'];
   let i = 0;
   for (n /= 1000; n >= 999.5 && i < units.length - 1; n /= 1000) i++;
-  return significant(n) + thin + units[i];
+  return local(significant(n)) + thin + units[i];
 }
 
 /** A time zone for display. */
@@ -125,14 +134,20 @@ export function clock(ms: number, zone: Zone, precision: 0 | 1 | 2 = 2): string 
   const f = fields(ms, zone);
   let text = `${pad(f.h)}:${pad(f.mi)}`;
   if (precision > 0) text += `:${pad(f.s)}`;
-  if (precision > 1) text += `.${pad(f.ms, 3)}`;
+  if (precision > 1) text += decimal + pad(f.ms, 3);
   return text;
 }
 
 /** Formats a date: `2026-11-22`. */
 export function date(ms: number, zone: Zone): string {
   const f = fields(ms, zone);
-  return `${f.y}-${pad(f.mo)}-${pad(f.d)}`;
+  return t('{y}-{m}-{d}', { y: f.y, m: pad(f.mo), d: pad(f.d) });
+}
+
+/** Formats a date without its year: `11-22`. */
+export function dayOfYear(ms: number, zone: Zone): string {
+  const f = fields(ms, zone);
+  return t('{m}-{d}', { m: pad(f.mo), d: pad(f.d) });
 }
 
 /** Formats a time, with the date if it is not that of `now`. */
@@ -145,7 +160,7 @@ export function time(ms: number, zone: Zone, now: number, precision: 0 | 1 | 2 =
 export function age(ms: number, now: number): string {
   const s = Math.round((now - ms) / 1000);
   if (s < 0 || s >= 86400) return '';
-  if (s < 5) return 'now';
+  if (s < 5) return t('now');
   if (s < 60) return t('{s}{thin}s ago', { s, thin });
   if (s < 3600) return t('{s}{thin}min ago', { s: Math.floor(s / 60), thin });
   return t('{s}{thin}h ago', { s: Math.floor(s / 3600), thin });

@@ -2,6 +2,7 @@
 
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { t } from './text';
 
 /** A shortcut. */
 export interface KeyBinding {
@@ -69,9 +70,9 @@ const names: Record<string, string> = { ArrowUp: '↑', ArrowDown: '↓', ArrowL
 
 /** Text of a key for a `kbd` element: `Ctrl K`, `↓`. */
 export function keyName(key: string, mac: boolean): string {
-  if (key === ' ') return 'Space';
+  if (key === ' ') return t('Space');
   return key.split(' ').map((part, _, all) => {
-    if (part === 'Mod') return mac ? '⌘' : 'Ctrl';
+    if (part === 'Mod') return mac ? '⌘' : t('Ctrl');
     if (part in names) return names[part];
     return all.length > 1 && part.length === 1 ? part.toUpperCase() : part;
   }).join(' ');

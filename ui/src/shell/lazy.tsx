@@ -23,7 +23,7 @@ export function lazy<P extends object = {}>(load: () => Promise<{ default: Funct
     useLayoutEffect(() => {
       if (!Loaded) start().then(() => refresh((n) => n + 1), () => setFailed(true));
     }, []);
-    if (failed) return <div class={css.page}><div role="alert" class={css.failure}><Mark kind="error" label="" /><span>{t('This part of the page cannot be loaded. The server does not answer, or has another version now.')}</span><Button kind="quiet" onClick={() => location.reload()}>{t('Reload')}</Button></div></div>;
+    if (failed) return <div class={css.page}><div role="alert" class={css.failure}><Mark kind="error" label="" /><span>{t('This part of the page cannot be loaded. The server does not respond, or was updated.')}</span><Button kind="quiet" onClick={() => location.reload()}>{t('Reload')}</Button></div></div>;
     return Loaded ? <Loaded {...props} /> : null;
   }
   return Object.assign(Lazy, { preload: () => void start() });

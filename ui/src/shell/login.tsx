@@ -38,7 +38,7 @@ export function Login() {
   return (
     <Dialog title={needsTenant ? t('Choose a tenant') : t('Sign in')} onClose={() => { loginDismissed.value = true; }} class={css.login}>
       <form class={css.form} onSubmit={submit}>
-        <p class={css.reason}><Mark kind="warn" label="" /><span>{t('The server answered: {reason}', { reason })}</span></p>
+        <p class={css.reason}><Mark kind="warn" label="" /><span>{t('The server responded: {reason}', { reason })}</span></p>
         {needsTenant && <label class={css.row}><span>{t('Tenant')}</span><Input value={tenantName} onInput={(e) => setTenantName(e.currentTarget.value)} name="tenant" /></label>}
         {!onlyTenant && schemes.length > 1 && (
           <div class={css.row}>

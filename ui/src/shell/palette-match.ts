@@ -1,6 +1,6 @@
 /** Something to jump to. */
 export interface Target {
-  /** Kind, printed at the end of the row. */
+  /** Kind, whose name is printed at the end of the row. */
   kind: 'Page' | 'Service' | 'Recent trace' | 'Trace' | 'Search' | 'Saved search';
   label: string;
   /** Secondary text. */

@@ -23,15 +23,15 @@ const cacheAge = 60_000;
 function pages(): Target[] {
   const page = (label: string, detail: string, href: string): Target => ({ kind: 'Page', label, detail, href });
   return [
-    page('Overview', t('what is broken now'), link({ page: 'overview' })),
-    page('Explore', t('search traces and spans'), link({ page: 'explore' })),
-    ...(capable('aggregates') ? [page(t('Since yesterday'), t('what differs from one day earlier, or from any other time'), link({ page: 'explore' }, { q: allRequests, tab: 'times' }))] : []),
-    page('Services', t('all services'), link({ page: 'services' })),
-    page('Errors', t('what failed, in groups'), link({ page: 'errors' })),
-    page('Map', t('who calls whom'), link({ page: 'map' })),
+    page(t('Overview'), t('what is broken now'), link({ page: 'overview' })),
+    page(t('Explore'), t('search traces and spans'), link({ page: 'explore' })),
+    ...(capable('aggregates') ? [page(t('Since yesterday'), t('what changed since yesterday or any other time'), link({ page: 'explore' }, { q: allRequests, tab: 'times' }))] : []),
+    page(t('Services'), t('all services'), link({ page: 'services' })),
+    page(t('Errors'), t('what failed, in groups'), link({ page: 'errors' })),
+    page(t('Map'), t('who calls whom'), link({ page: 'map' })),
     page(t('Open a trace file'), t('Jaeger, OTLP or Zipkin JSON; stays in the browser'), link({ page: 'open' })),
-    page('Status', t('receivers, queues and storage'), link({ page: 'status' })),
-    page('Sampling', t('why a trace is missing'), link({ page: 'sampling' })),
+    page(t('Status'), t('receivers, queues and storage'), link({ page: 'status' })),
+    page(t('Sampling'), t('why a trace is missing'), link({ page: 'sampling' })),
   ];
 }
 
@@ -109,6 +109,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
+const kinds: Record<Target['kind'], string> = { Page: t('Page'), Service: t('Service'), 'Recent trace': t('Recent trace'), Trace: t('Trace'), Search: t('Search'), 'Saved search': t('Saved search') };
+
 const icons: Record<Exclude<Target['kind'], 'Service'>, IconName> = { Page: 'right', 'Recent trace': 'clock', Trace: 'link', Search: 'search', 'Saved search': 'pin' };
 
 function Row({ target, index, selected, onSelect, onHover }: { target: Target; index: number; selected: boolean; onSelect: () => void; onHover: () => void }) {
@@ -117,7 +119,7 @@ function Row({ target, index, selected, onSelect, onHover }: { target: Target; i
       <span class={css.icon}>{target.kind === 'Service' ? <ServiceSwatch name={target.label} /> : <Icon name={icons[target.kind]} />}</span>
       <span class={css.label}>{target.label}</span>
       {target.detail && <span class={css.detail}>{target.detail}</span>}
-      <span class={css.kind}>{target.kind}</span>
+      <span class={css.kind}>{kinds[target.kind]}</span>
     </li>
   );
 }

@@ -27,7 +27,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const [dialog, setDialog] = useState<'palette' | 'help' | null>(null);
   const { embed } = view.value;
   useEffect(start, []);
-  useKeys('Everywhere', embed ? [] : [
+  useKeys(t('Everywhere'), embed ? [] : [
     { keys: ['Mod k'], label: t('Jump to a trace, a service or a page'), run: () => setDialog('palette'), always: true },
     { keys: ['?'], label: t('Show all keys'), run: () => setDialog('help') },
   ]);

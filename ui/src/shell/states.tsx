@@ -15,7 +15,7 @@ export function Empty({ title, children }: { title: ComponentChildren; children?
 /** Why something failed, and when it can succeed. */
 function reason(error: Error): string {
   if (!(error instanceof ApiError) || (error.status !== 429 && !error.retryAfter)) return error.message;
-  const busy = error.status === 429 ? t('The server limits how many requests it answers at the same time.') : '';
+  const busy = error.status === 429 ? t('The server limits the number of concurrent requests.') : '';
   const wait = error.retryAfter ? t('Try again in {retryAfter} s.', { retryAfter: error.retryAfter }) : t('Try again soon.');
   return [error.message.replace(/[^.]$/, '$&.'), busy, wait].filter(Boolean).join(' ');
 }
@@ -61,6 +61,6 @@ export function Skeleton({ rows = 3, height = 'var(--row-h-list)' }: { rows?: nu
 }
 
 /** A line of 2 px while new data is on its way; old data stays. It takes no space. */
-export function Progress({ active, label = 'Loading' }: { active: boolean; label?: string }) {
+export function Progress({ active, label = t('Loading') }: { active: boolean; label?: string }) {
   return <div class={css.progress} role="progressbar" aria-label={label} hidden={!active} />;
 }

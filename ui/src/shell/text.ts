@@ -2,6 +2,7 @@
 // sees what users see. It does not import Preact, because workers need texts, too.
 
 import type { ComponentChildren } from 'preact';
+import { translations } from './language';
 
 /** Values for the placeholders of a text, by name. */
 export type Values = Record<string, string | number>;
@@ -15,13 +16,19 @@ export interface Catalogue {
 
 const english: Catalogue = { language: 'en', texts: {} };
 let catalogue = english;
-let plurals = new Intl.PluralRules('en');
+let plurals: Intl.PluralRules;
 
-/** Chooses a language before the first text is shown; null is English. */
+/** Signs in numbers: between digits, and between groups of digits. */
+export let decimal: string, thousands: string;
+
+/** Chooses a language; null is English. The page has that of `language.ts`, a worker gets the page's. */
 export function setCatalogue(chosen: Catalogue | null): void {
   catalogue = chosen ?? english;
   plurals = new Intl.PluralRules(catalogue.language);
+  [, , thousands, , , , decimal] = (12345.6).toLocaleString(catalogue.language);
 }
+
+setCatalogue(translations);
 
 /** Returns a text with values instead of its placeholders: `t('Sort by {key}', { key: 'time' })`. */
 export function t(text: string, values?: Values): string {

@@ -6,7 +6,7 @@ import { zoneName } from './format';
 import { Icon } from './icons';
 import { zone, zoneChoice } from './preferences';
 import { t } from './text';
-import { instantText, parseRange, parseSpan, presets, rangeName, shiftRange, shortRangeName, spanName } from './time-input';
+import { instantText, lastName, parseRange, parseSpan, presets, rangeName, shiftRange, shortRangeName } from './time-input';
 import { navigate, view, type Range } from './url';
 import css from './time-picker.module.css';
 
@@ -41,7 +41,7 @@ function Panel({ range, close }: { range: Range; close: () => void }) {
         {presets.map((p) => {
           const current = range.from === `now-${p}` && range.to === 'now';
           return (
-            <button key={p} type="button" class={classes(css.preset, current && css.current)} aria-pressed={current} onClick={() => choose({ from: `now-${p}`, to: 'now' })}>{t('Last {p}', { p: spanName(p) })}{current && <Icon name="check" size={14} />}</button>
+            <button key={p} type="button" class={classes(css.preset, current && css.current)} aria-pressed={current} onClick={() => choose({ from: `now-${p}`, to: 'now' })}>{lastName(p)}{current && <Icon name="check" size={14} />}</button>
           );
         })}
       </div>
@@ -87,7 +87,7 @@ function SpanForm({ choose }: { choose: (r: Range) => void }) {
         <Input value={text} placeholder={t('45m, 90 min, 2 days')} invalid={wrong} onInput={(e) => { setText(e.currentTarget.value); setWrong(false); }} />
       </label>
       <Button type="submit">{t('Apply')}</Button>
-      {wrong && <p role="alert" class={css.wrong}>{t('Write a number and a unit: 45m, 3h, 2d, 1w.')}</p>}
+      {wrong && <p role="alert" class={css.wrong}>{t('Enter a number and a unit: 45m, 3h, 2d, 1w.')}</p>}
     </form>
   );
 }

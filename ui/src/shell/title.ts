@@ -7,7 +7,8 @@ import { view, type Route } from './url';
 export const title = signal('');
 
 const defaults: Record<Route['page'], string> = {
-  overview: 'Overview', explore: 'Explore', trace: 'Trace', compare: 'Compare', service: 'Service', services: 'Services', map: 'Map', open: 'Open', status: 'Status', sampling: 'Sampling', errors: 'Errors', unknown: t('Unknown page'),
+  overview: t('Overview'), explore: t('Explore'), trace: t('Trace'), compare: t('Compare'), service: t('Service'), services: t('Services'),
+  map: t('Map'), open: t('Open'), status: t('Status'), sampling: t('Sampling'), errors: t('Errors'), unknown: t('Unknown page'),
 };
 
 /** Sets the title of the document: the most specific part first, "checkout, POST /pay". */

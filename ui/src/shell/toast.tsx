@@ -25,7 +25,7 @@ export async function copy(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    if (!copyBySelection(text)) return toast(t('The browser does not allow copying. Select the {name} and copy it.', { name: what.toLowerCase() }));
+    if (!copyBySelection(text)) return toast(t('The browser does not allow copying. Select the text and copy it yourself.'));
   }
   toast(t('{what} copied', { what }));
 }

@@ -10,6 +10,7 @@ import { count, short } from './format';
 import { Icon, Logo, Mark } from './icons';
 import { currentRate, hiddenFromTenants, ingest, troubled } from './ingest';
 import { isMac } from './keys';
+import { chooseLanguage, language, languages, type Language } from './language';
 import { density, themeChoice, type Density, type ThemeChoice } from './preferences';
 import { t, Text } from './text';
 import { TimePicker } from './time-picker';
@@ -78,31 +79,35 @@ function LiveButton() {
 function ThemeMenu({ onTheme }: { onTheme: (item: ThemeChoice) => void }) {
   return (
     <Menu
-      label={t('Theme and density')} align="end"
-      trigger={(props) => <Button {...props} kind="quiet" icon="theme" label={t('Theme and density')} />}
+      label={t('Settings')} align="end"
+      trigger={(props) => <Button {...props} kind="quiet" icon="theme" label={t('Settings')} />}
       items={[
         ...themes.map(([value, label]) => ({ label, checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
         ...densities.map(([value, label], i) => ({ label, group: i === 0, checked: density.value === value, onSelect: () => { density.value = value; } })),
+        ...tongues.map(([value, label], i) => ({ label, group: i === 0, checked: language === value, onSelect: () => chooseLanguage(value) })),
       ]}
     />
   );
 }
 
-const themes: [ThemeChoice, string][] = [['system', t('As the system')], ['light', 'Light'], ['dark', 'Dark']];
+const themes: [ThemeChoice, string][] = [['system', t('System theme')], ['light', t('Light')], ['dark', t('Dark')]];
 
-const densities: [Density, string][] = [['compact', t('Compact rows')], ['roomy', t('Roomy rows')]];
+const densities: [Density, string][] = [['compact', t('Compact rows')], ['roomy', t('Comfortable rows')]];
+
+const tongues = Object.entries(languages) as [Language, string][];
 
 /** Name of a page for the menu of narrow windows. */
-const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', sampling: 'Sampling', unknown: 'Pages' };
+const names: Partial<Record<PageName, string>> = { trace: t('Trace'), compare: t('Compare'), open: t('Open'), status: t('Status'), sampling: t('Sampling') };
 
 function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => void; onTheme: (item: ThemeChoice) => void }) {
-  const current = names[page] ?? entries.find((e) => e.pages.includes(page))?.label ?? 'Pages';
+  const current = names[page] ?? entries.find((e) => e.pages.includes(page))?.label ?? t('Pages');
   const items = [
     ...entries.map((e) => ({ label: e.label, checked: e.pages[0] === page, onSelect: () => visit(link(e.route)) })),
     { label: t('Open a trace file'), checked: page === 'open', onSelect: () => visit(link({ page: 'open' })) },
     { label: t('Status'), checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
     { label: t('Sampling'), checked: page === 'sampling', onSelect: () => visit(link({ page: 'sampling' })) },
-    ...themes.map(([value, label]) => ({ label: t('Theme: {name}', { name: label.toLowerCase() }), checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
+    ...themes.map(([value, label]) => ({ label: t('Theme: {name}', { name: label }), checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
+    ...tongues.map(([value, label]) => ({ label, checked: language === value, onSelect: () => chooseLanguage(value) })),
     { label: t('Keys and help'), onSelect: onHelp },
   ];
   return (

@@ -17,7 +17,7 @@ export function traceActions(state: TraceState, archive: (() => void) | null): M
   const copies: MenuItem[] = [{ label: t('Copy trace ID'), onSelect: () => void copy(id, t('Trace ID')) }];
   if (source.kind === 'file') return copies;
   return [
-    { label: t('Copy link'), onSelect: () => void copy(location.href, 'Link') },
+    { label: t('Copy link'), onSelect: () => void copy(location.href, t('Link')) },
     ...copies,
     { label: t('View JSON'), onSelect: () => void viewJSON(`/api/traces/${path}`) },
     { label: t('Download Jaeger JSON'), onSelect: () => void download(`/api/traces/${path}`, `trace-${id}.json`) },

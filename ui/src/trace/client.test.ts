@@ -155,7 +155,7 @@ describe('files', () => {
     expect((await findAll((f) => source.find('user=ann', f))).map((r) => [...r.spans])).toEqual([[0]]);
     expect((await source.keys()).key).toContain('span.user');
     expect([[...(await source.values('span.user')).value], (await source.extras()).lanes]).toEqual([[0], 1]);
-    await expect(source.find('{ error }', () => undefined)).rejects.toThrow('Searches in braces need a server. Find words instead.');
+    await expect(source.find('{ error }', () => undefined)).rejects.toThrow('Searches in braces need a server. Search for words instead.');
     expect(asked).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // What the worker does, apart from exchanging messages.
 
 import type { Envelope, Outline, SpanDetail } from '../api/types';
-import { t } from '../shell/text';
+import { setCatalogue, t } from '../shell/text';
 import { buildModel } from './model/build';
 import { bytesOf } from './model/columns';
 import { findAlso, isSearch } from './model/find';
@@ -22,6 +22,7 @@ export class Handler {
   /** Does one call. Errors can be shown to users. */
   async handle(call: keyof Calls, args: unknown): Promise<unknown> {
     switch (call) {
+      case 'language': return setCatalogue(args as Calls['language']['in']);
       case 'outline': return this.decode(args as Calls['outline']['in']);
       case 'whole': return this.decodeWhole(args as Calls['whole']['in']);
       case 'skew': return this.build((args as Calls['skew']['in']).skew);
@@ -53,7 +54,7 @@ export class Handler {
     const files = new FileTraces();
     await files.read([{ name: '', blob: new Blob([bytes]) }]);
     const [trace] = files.list();
-    if (!trace) throw new Error(files.problems[0]?.text ?? t('The answer of the server has no spans.'));
+    if (!trace) throw new Error(files.problems[0]?.text ?? t('The server\'s response has no spans.'));
     this.files = files;
     return this.open({ traceID: trace.traceID, skew });
   }
@@ -82,7 +83,7 @@ export class Handler {
   private async find({ q, ids }: Calls['find']['in']): Promise<Calls['find']['out']> {
     const model = this.loaded();
     if (this.spans) {
-      if (isSearch(q)) throw new Error('Searches in braces need a server. Find words instead.');
+      if (isSearch(q)) throw new Error(t('Searches in braces need a server. Search for words instead.'));
       const { findInDetails } = await import('./files/find');
       return { spans: findInDetails(model, this.spans, q), complete: true };
     }

@@ -74,7 +74,7 @@ function Sentence({ state }: { state: TraceState }) {
   return (
     <h1 class={css.sentence}>
       {saysIdle(model)
-        ? <Text of="{total}, {idle} of it idle. The other {rest}" total={<b>{duration(model.duration)}</b>} idle={<span title={t('No span runs in this time.')}>{duration(model.idle)}</span>} rest={<b>{duration(model.duration - model.idle)}</b>} />
+        ? <Text of="{total}, {idle} of it idle. The other {rest}" total={<b>{duration(model.duration)}</b>} idle={<span title={t('No span runs during this time.')}>{duration(model.idle)}</span>} rest={<b>{duration(model.duration - model.idle)}</b>} />
         : <b>{duration(model.duration)}</b>}
       {parts.length > 0 && <span class={css.colon}>: </span>}
       {parts.map((part, i) => (
@@ -135,7 +135,7 @@ function RootFact({ model }: { model: TraceModel }) {
   const [root] = model.roots;
   if (root === undefined || !(model.flags[root] & flag.root) || model.duration - model.end[root] < laterShare * model.duration) return null;
   const time = duration(model.end[root] - model.start[root]);
-  return <span title={t('Other spans run after the root has ended, for example to process messages. Until then, the critical path is that of the root.')}><Text of="root {time}" time={<b>{time}</b>} /></span>;
+  return <span title={t('Other spans run after the root has ended, for example to process messages. Until then, the critical path is the root\'s.')}><Text of="root {time}" time={<b>{time}</b>} /></span>;
 }
 
 /** Says that the root takes longer than usual. */
@@ -160,7 +160,7 @@ function Skew({ state }: { state: TraceState }) {
   const text = `${model.services[first.service]} ${sign}${duration(first.shift)}${others.length ? t(' and {others} more', { others: others.length }) : ''}`;
   const all = model.facts.skew.map((s) => t('{services} {shift}{shift2} ({spans} spans)', { services: model.services[s.service], shift: s.shift < 0 ? '' : '+', shift2: duration(s.shift), spans: count(s.spans) })).join('\n');
   return (
-    <button type="button" class={css.skew} role="switch" aria-checked={state.skew.value} title={t('{all}\nThe clocks of hosts differ: spans would start before their parents or end after them. Each is moved by the least with which it is within its parent. Click to {skew}.', { all, skew: state.skew.value ? t('show recorded times') : t('correct them') })} onClick={() => navigate({ skew: !state.skew.value }, { replace: true })}>
+    <button type="button" class={css.skew} role="switch" aria-checked={state.skew.value} title={t('{all}\nThe clocks of hosts differ: spans would start before or end after their parents. Each is shifted by the smallest amount that fits it into its parent. {click}', { all, click: state.skew.value ? t('Click to show recorded times.') : t('Click to correct them.') })} onClick={() => navigate({ skew: !state.skew.value }, { replace: true })}>
       <Mark kind="partial" size={13} label="" />{state.skew.value ? t('clock skew corrected, {text}', { text }) : t('clock skew not corrected, {text}', { text })}
     </button>
   );

@@ -35,7 +35,7 @@ export function useTraceKeys(state: TraceState): void {
     const id = ['', ...traceTabs.map((tab) => tab.id)][Number(e.key) - 1];
     return id === undefined ? false : navigate({ tab: id }, { replace: true });
   };
-  useKeys('Trace', [
+  useKeys(t('Trace'), [
     { keys: ['Enter'], label: t('Open details'), run: inPage(() => openActive(state)) },
     { keys: ['Escape'], label: t('Close, go back'), run: () => back(state) },
     { keys: ['/', 'Mod b'], label: t('Find in trace'), run: focusFind },
@@ -63,9 +63,9 @@ export function useTimelineKeys(state: TraceState): void {
     { keys: ['j', 'ArrowDown'], label: t('Next row'), run: inPage(() => moveCursor(state, 1)) },
     { keys: ['k', 'ArrowUp'], label: t('Previous row'), run: inPage(() => moveCursor(state, -1)) },
     { keys: ['ArrowRight', 'ArrowLeft'], label: t('Unfold, fold; go to child, parent') },
-    { keys: [' ', 'm'], label: t('Choose the row for a pattern'), run: inPage(() => choose(state, state.active.value)) },
-    { keys: ['['], label: t('Fold one level more'), run: () => foldLevel(state, -1) },
-    { keys: [']'], label: t('Unfold one level more'), run: () => foldLevel(state, 1) },
+    { keys: [' ', 'm'], label: t('Select the row for a pattern'), run: inPage(() => choose(state, state.active.value)) },
+    { keys: ['['], label: t('Fold one more level'), run: () => foldLevel(state, -1) },
+    { keys: [']'], label: t('Unfold one more level'), run: () => foldLevel(state, 1) },
   ]);
 }
 

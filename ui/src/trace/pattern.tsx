@@ -28,14 +28,14 @@ export default function Pattern({ state }: { state: TraceState }) {
   const model = state.model.value;
   const chosen = state.chosen.value;
   const search = patternOf(patternSpans(model, chosen));
-  useEffect(() => announce(tn(chosen.length, '{n} row chosen', '{n} rows chosen', { n: count(chosen.length) })), [chosen.length]);
+  useEffect(() => announce(tn(chosen.length, '{n} row selected', '{n} rows selected', { n: count(chosen.length) })), [chosen.length]);
   return (
     <div class={css.bar} role="region" aria-label={t('Pattern')}>
-      <span class={css.count}>{tn(chosen.length, '{n} row chosen', '{n} rows chosen', { n: count(chosen.length) })}</span>
+      <span class={css.count}>{tn(chosen.length, '{n} row selected', '{n} rows selected', { n: count(chosen.length) })}</span>
       <code class={css.search} title={search}>{search}</code>
-      {chosen.length < 2 && <span class={css.hint}>{t('Choose another row with Space, m or Ctrl and a click.')}</span>}
+      {chosen.length < 2 && <span class={css.hint}>{t('Select another row with Space, m or Ctrl and a click.')}</span>}
       <Button kind="primary" disabled={chosen.length < 2} onClick={() => navigate(exploreView(search, { start: model.begin }))}>{t('Find this pattern')}</Button>
-      <Button kind="quiet" icon="x" label={t('Choose no rows')} onClick={() => { state.chosen.value = []; }} />
+      <Button kind="quiet" icon="x" label={t('Clear the selected rows')} onClick={() => { state.chosen.value = []; }} />
     </div>
   );
 }

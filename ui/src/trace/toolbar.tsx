@@ -30,7 +30,7 @@ export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | nul
       <span class={css.grow} />
       <Find state={state} />
       <Menu label={t('Minimum duration')} align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? t('At least {min}', { min: axisDuration(state.min.value) }) : t('Any duration')}</Button>} />
-      {timed && state.canBreak.value && <Button kind="quiet" class={css.path} aria-pressed={state.breaks.value} title={t('No span runs in {idle} of {total}. Shorten long idle times on the time axis (i)', { idle: duration(state.model.value.idle), total: duration(state.model.value.duration) })} onClick={() => toggleBreaks(state)}>{t('Skip idle')}{' '}<kbd>i</kbd></Button>}
+      {timed && state.canBreak.value && <Button kind="quiet" class={css.path} aria-pressed={state.breaks.value} title={t('No span runs during {idle} of {total}. Shorten long idle times on the time axis (i)', { idle: duration(state.model.value.idle), total: duration(state.model.value.duration) })} onClick={() => toggleBreaks(state)}>{t('Skip idle')}{' '}<kbd>i</kbd></Button>}
       {timed && <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title={t('Show time on the critical path solid (c)')} onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>{t('Critical path')}{' '}<kbd>c</kbd></Button>}
     </div>
   );
@@ -48,7 +48,7 @@ function Limits({ state, timeline }: { state: TraceState; timeline: boolean }) {
       {state.search.value && <Searched state={state} />}
       {part && <Chip name="only" onRemove={() => navigate({ part: '' }, { replace: true })}>{percent(part.share)} {part.text}</Chip>}
       {state.missingSpan.value && <Chip name="span" onRemove={() => navigate({ span: '' }, { replace: true })}>{t('{missingSpan} is not in this trace', { missingSpan: state.missingSpan.value })}</Chip>}
-      {timeline && below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title={t('Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.')}>{t('below {below} folded', { below: axisDuration(below) })}</span>}
+      {timeline && below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title={t('Large traces open with short subtrees folded. Unfold them with ] or their arrow.')}>{t('folded below {below}', { below: axisDuration(below) })}</span>}
     </>
   );
 }
@@ -108,7 +108,7 @@ function Find({ state }: { state: TraceState }) {
     <div class={css.find} role="search">
       <Input
         id={findBox} inputRef={input} type="search" role="searchbox" class={css.box} icon="search" aria-label={t('Find in trace')} placeholder={t('Find in trace')} value={state.find.value} invalid={state.findError.value !== ''}
-        title={state.findError.value || t('Names, services, ids and attributes')} onInput={type} onKeyDown={key} after={after}
+        title={state.findError.value || t('Names, services, IDs and attributes')} onInput={type} onKeyDown={key} after={after}
       />
       {found && (
         <>

@@ -2,7 +2,7 @@
 
 import type { Baseline } from '../api/baseline';
 import { get } from '../api/client';
-import { millis, percentile as rounded, short, time } from '../shell/format';
+import { fixed, millis, percentile as rounded, short, time } from '../shell/format';
 import { zone } from '../shell/preferences';
 import { t } from '../shell/text';
 import { buildUsual, percentileOf } from './model/usual';
@@ -23,7 +23,7 @@ export function followUsual(state: TraceState, signal: AbortSignal): void {
 /** A share of calls as percentile: `p99.6`, below p99 without decimals; "" if it is not known. */
 export function percentileText(share: number | null): string {
   if (share === null) return '';
-  return share >= 0.99 ? `p${Math.min(99.9, Math.floor(share * 1000) / 10).toFixed(1)}` : `p${Math.floor(share * 100)}`;
+  return share >= 0.99 ? `p${fixed(Math.min(99.9, Math.floor(share * 1000) / 10), 1)}` : `p${Math.floor(share * 100)}`;
 }
 
 /** How long the operation of a span usually takes, and how many calls say so: `p99.4 of 18.2k, usually 180 ms to 240 ms (...)`. */

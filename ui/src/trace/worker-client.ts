@@ -1,5 +1,6 @@
 // The page's side of the worker.
 
+import { translations } from '../shell/language';
 import { t } from '../shell/text';
 import type { CallName, Calls, Reply } from './protocol';
 
@@ -17,6 +18,7 @@ export class WorkerClient {
       for (const w of this.waiting.values()) w.reject(this.broken);
       this.waiting.clear();
     };
+    if (translations) void this.call('language', translations).catch(() => undefined);
   }
 
   call<K extends CallName>(call: K, args: Calls[K]['in'], transfer: Transferable[] = []): Promise<Calls[K]['out']> {

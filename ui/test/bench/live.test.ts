@@ -130,7 +130,7 @@ test('frames and memory of the page', { timeout: (watched + 120) * 1000 }, async
     await page.waitForTimeout(sampleSeconds * 1000);
     idle.push(quantile(await page.evaluate(takeFrames), 0.95));
     await page.goto(url + '/search?live=1');
-    await page.getByRole('region', { name: 'Live traces' }).getByText(/showing 1 of \d+/).waitFor({ timeout: 60_000 });
+    await page.getByRole('region', { name: 'Live traces' }).getByText(/showing 1 in \d+/).waitFor({ timeout: 60_000 });
     await page.evaluate(takeFrames);
     for (let i = 0; i < Math.floor(watched / sampleSeconds) - 2; i++) {
       const [worked, at] = [await workOf(session), performance.now()];

@@ -104,7 +104,7 @@ const states: State[] = [
   { name: 'palette', path: () => '/status', reach: (p) => opened(p, 'Control+k', 'option') },
   { name: 'keys', path: () => '/status', reach: (p) => opened(p, '?', 'dialog') },
   { name: 'time range', path: () => '/search', reach: (p) => p.getByRole('button', { name: /Time range/ }).click() },
-  { name: 'theme', path: () => '/status', reach: (p) => p.getByRole('button', { name: 'Theme' }).click() },
+  { name: 'settings', path: () => '/status', reach: (p) => p.getByRole('button', { name: 'Settings' }).click() },
 ];
 
 async function hasMap(p: Page): Promise<void> {
@@ -216,7 +216,7 @@ describe('with data', () => {
 
   test('menus and popovers give the focus back', async () => {
     await visit(states.find((s) => s.name === 'explore')!);
-    for (const name of ['Theme', /Time range/, 'Columns', 'service any']) {
+    for (const name of ['Settings', /Time range/, 'Columns', 'service any']) {
       const button = page.getByRole('button', { name });
       await button.focus();
       await page.keyboard.press('Enter');
@@ -250,9 +250,9 @@ describe('with data', () => {
   test('numbers of results, selections and matches are announced', async () => {
     const live = page.locator('[role=status][aria-live=polite].visually-hidden');
     await visit(states.find((s) => s.name === 'explore')!);
-    await expect.poll(() => live.textContent()).toMatch(/^50.*newest first traces/);
+    await expect.poll(() => live.textContent()).toMatch(/^Traces: 50 .*newest first$/);
     await select(page);
-    await expect.poll(() => live.textContent()).toMatch(/selected/);
+    await expect.poll(() => live.textContent()).toMatch(/selected/i);
     await page.keyboard.press('Escape');
     await visit(states.find((s) => s.name === 'trace')!);
     await page.keyboard.press('/');

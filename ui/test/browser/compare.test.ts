@@ -78,7 +78,7 @@ test('a trace is compared with a typical one, by keyboard', async () => {
   const { page, problems } = await open(`/trace/${slow}`);
   await page.getByRole('link', { name: 'Compare with typical' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { level: 1, name: /^A takes ▲ 1\.1\d.s longer than a typical trace: \+1\.1\d.s in payment\. (Everything else is within .*|Nothing else differs)\.$/ }).waitFor();
+  await page.getByRole('heading', { level: 1, name: /^A takes ▲ 1\.1\d.s longer than a typical trace: \+1\.1\d.s in payment\. (Everything else differs by at most .*|Nothing else differs)\.$/ }).waitFor();
   await expect.poll(() => page.url()).toContain(`/trace/${slow}...baseline`);
   await page.getByText(/^typical: median of 15\d of 152$/).waitFor();
   await expect.poll(() => texts(page)).toEqual([

@@ -54,7 +54,7 @@ test('explains the slowest traces by mouse', () => visit(url + '/search', async 
   // The input comes first, with all values of the same traces; then outcomes, and nothing that is the same for all calls.
   await expect.poll(() => attributes(page).count()).toBe(2);
   const [shard, failure] = [attributes(page).first(), attributes(page).last()];
-  await expect.poll(() => shard.innerText()).toMatch(/db\.shard = 7\s+stock\s+same traces: payment\.provider = nova/);
+  await expect.poll(() => shard.innerText()).toMatch(/db\.shard = 7\s+stock\s+in the same traces: payment\.provider = nova/);
   await expect.poll(() => failure.innerText()).toMatch(/error\.type = Timeout/);
   await shard.hover();
   const note = shard.getByText('payment.provider = nova');
@@ -71,7 +71,7 @@ test('explains the slowest traces by mouse', () => visit(url + '/search', async 
   await page.getByRole('radiogroup', { name: 'Icicle shows' }).getByText('others').click();
   await expect.poll(() => page.getByRole('treeitem', { name: /^stock SELECT items, waiting on postgres, \d\d\.\d\sms$/u }).count()).toBe(1);
   await page.getByRole('button', { name: 'Table view' }).click();
-  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items, waiting on postgres 1\.20\ss .*3 against 1$/u }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items, waiting on postgres 1\.20\ss .*3 vs\. 1$/u }).count()).toBe(1);
   // A line leads to its traces.
   await shard.getByRole('link', { name: 'Show 50 traces' }).click();
   await expect.poll(() => paramOf(page, 'q')).toBe('{ trace.duration >= 1.22s } && { span.db.shard = "7" }');
@@ -110,7 +110,7 @@ test('listed traces show their critical path by service', () => visit(url + '/se
 }));
 
 test('explains errors by keyboard', () => visit(url + '/search?tab=explain', async (page) => {
-  await page.getByText('Select what should be explained').waitFor();
+  await page.getByText('Select what to explain').waitFor();
   await page.getByRole('button', { name: 'Explain errors' }).last().focus();
   await page.keyboard.press('Enter');
   await sentence(page).waitFor();
@@ -150,7 +150,7 @@ test('selects with the heatmap and x, and says what is missing', () => visit(url
   await page.getByText(/too few: at least 30 are needed on each side/).waitFor();
   await expect.poll(() => paramOf(page, 'tab')).toBe('explain');
   await page.goto(url + '/search?tab=explain&sel=errors&q=' + encodeURIComponent('{ service = "web" } >> { error }'));
-  await page.getByText('Explain compares traces of searches that have no').waitFor();
+  await page.getByText('Explain works only for searches without').waitFor();
 }));
 
 test('fits a small screen in the dark theme', () => visit(url + '/search?tab=explain&sel=errors&theme=dark', async (page) => {

@@ -144,7 +144,7 @@ test('keeps the results of the last search while a search is wrong', async () =>
   await page.keyboard.press('Escape');
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('alert').textContent()).toContain('Column');
-  await page.getByText('50 of 120, newest first, of the search before', { exact: true }).waitFor();
+  await page.getByText('50 of 120, newest first, of the previous search', { exact: true }).waitFor();
   await expect.poll(() => rows(page).count()).toBe(50);
   await page.getByRole('application').waitFor();
   await expect.poll(() => page.getByText('Examples').count()).toBe(0);
@@ -303,7 +303,7 @@ test('a failed search keeps what was found, and can be repeated', async () => {
   await expect.poll(() => rows(page).count()).toBe(50);
   await page.route('**/api/ui/v1/**', (route) => route.abort());
   await page.getByRole('button', { name: /^Run/ }).click();
-  await page.getByText('Search: The server does not answer.').waitFor();
+  await page.getByText('Search: The server does not respond.').waitFor();
   await expect.poll(() => rows(page).count()).toBe(50);
   await page.unroute('**/api/ui/v1/**');
   await page.getByRole('alert').filter({ hasText: 'Search' }).getByRole('button', { name: 'Retry' }).click();

@@ -58,8 +58,8 @@ const html: Fault = { status: 503, body: '<html><head><title>503</title></head><
 const plain: Fault = { status: 502, body: '<h1>Bad Gateway</h1>' };
 const busy: Fault = { status: 429, headers: { 'content-type': 'application/json', 'retry-after': '7' }, body: '{"errors":[{"code":429,"msg":"too many queries"}]}' };
 const reasons = new Map<Fault, string>([
-  [crash, 'block 7 is damaged'], [html, 'The server is not available (status 503).'], [plain, 'A proxy got no answer from the server (status 502).'],
-  [busy, 'too many queries. The server limits how many requests it answers at the same time. Try again in 7 s.'],
+  [crash, 'block 7 is damaged'], [html, 'The server is not available (status 503).'], [plain, 'A proxy got no response from the server (status 502).'],
+  [busy, 'too many queries. The server limits the number of concurrent requests. Try again in 7 s.'],
 ]);
 
 test.each<[string, string, RegExp, string, Fault, string, string]>([
@@ -106,11 +106,11 @@ test.each<['cut' | 'end']>([['cut'], ['end']])('a search whose answer is lost in
   const page = await open('/search');
   await rows(page).first().waitFor();
   lose();
-  await alert(page, 'Search: The answer of the server ended early.').waitFor();
+  await alert(page, 'Search: The server\'s response ended early.').waitFor();
   const found = await rows(page).count();
   expect(found).toBeGreaterThan(0);
   await page.getByText(`${found} of ${traces + 1}, newest first, not complete`, { exact: true }).waitFor();
-  expect(await page.getByText('No further traces').count()).toBe(0);
+  expect(await page.getByText('No more traces').count()).toBe(0);
   proxy.heal();
   await alert(page, 'Search').getByRole('button', { name: 'Retry' }).click();
   await expect.poll(() => rows(page).count()).toBe(50);
@@ -119,7 +119,7 @@ test.each<['cut' | 'end']>([['cut'], ['end']])('a search whose answer is lost in
 test('a trace whose answer is lost in the middle can be loaded again', async () => {
   proxy.break(/v1\/outline/, { after: 'cut' });
   const page = await open(`/trace/${trace}`);
-  await alert(page, 'The trace cannot be loaded: The answer of the server ended early.').waitFor();
+  await alert(page, 'The trace cannot be loaded: The server\'s response ended early.').waitFor();
   proxy.heal();
   await page.getByRole('button', { name: 'Retry' }).click();
   await spanRows(page).first().waitFor();
@@ -134,7 +134,7 @@ test('a server that does not answer is given up', async () => {
     await page.getByRole('progressbar', { name: 'Loading' }).waitFor();
     await expect.poll(() => proxy.seen.some((s) => s.state === 'open' && /outline|services\?/.test(s.path))).toBe(true);
     await page.clock.fastForward(121_000);
-    await alert(page, `${what}: The server has not answered within 120 s.`).waitFor();
+    await alert(page, `${what}: The server has not responded within 120 s.`).waitFor();
     await expect.poll(() => proxy.seen.some((s) => s.state === 'open' && /outline/.test(s.path))).toBe(false);
   }
 });
@@ -208,8 +208,8 @@ test('open pages recover when the server starts again', async () => {
   await overview.getByRole('link', { name: 'bank' }).first().waitFor();
   await status.getByRole('heading', { name: 'Receivers' }).waitFor();
   await program.stop();
-  await overview.getByText('Ingestion: The server does not answer.').waitFor();
-  await alert(status, 'Status (showing earlier data): The server does not answer.').waitFor();
+  await overview.getByText('Ingestion: The server does not respond.').waitFor();
+  await alert(status, 'Status (showing earlier data): The server does not respond.').waitFor();
   await alert(overview, 'Services (showing earlier data)').waitFor();
   expect(await overview.getByRole('link', { name: 'bank' }).count()).toBeGreaterThan(0);
   program = await Program.start();

@@ -82,7 +82,7 @@ test('the traces of a box are found behind newer ones', () => visit(`/search?sel
 }));
 
 test('all traces are never listed as the slowest', () => visit('/search?sel=slowest&q=' + encodeURIComponent('{ service = "web" } >> { kind = client }'), async (page) => {
-  await page.getByText('The slowest 5 % are selected for searches that have no').waitFor();
+  await page.getByText('Selecting the slowest 5 % works only for searches without').waitFor();
   expect(await rows(page).count()).toBe(0);
   await page.getByRole('button', { name: 'Clear the selection' }).last().click();
   await expect.poll(() => rows(page).count()).toBe(50);
@@ -169,7 +169,7 @@ test('a missing trace says what is known', async () => {
     await page.getByRole('link', { name: known }).waitFor();
   }, true);
   await visit('/trace/no-id', async (page) => {
-    await page.getByText(/This is no trace ID\. .*“n”/).waitFor();
+    await page.getByText(/This is not a trace ID\. .*“n”/).waitFor();
   }, true);
 });
 

@@ -112,7 +112,7 @@ test('follows a search, and says what it cannot follow', () => visit('/search?li
   await send('mine', 'api');
   await page.getByRole('link', { name: 'mine api' }).waitFor();
   await expect.poll(() => names(page)).toEqual(['mine api']);
-  await page.getByRole('button', { name: 'End live' }).click();
+  await page.getByRole('button', { name: 'Stop live' }).click();
   await expect.poll(() => names(page)).toEqual(['mine api']);
   await expect.poll(() => new URL(page.url()).searchParams.has('live')).toBe(false);
 }));
@@ -148,7 +148,7 @@ test('a page in the background disconnects, and continues', async () => {
   }, hidden);
   await hide(true);
   await page.clock.fastForward(61_000);
-  await state(page, 'Resting in the background').waitFor();
+  await state(page, 'Paused in the background').waitFor();
   await hide(false);
   await state(page, 'Live, showing all').waitFor();
   await send('after the rest');

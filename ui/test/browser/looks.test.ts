@@ -116,12 +116,12 @@ test('columns keep the widths that the user gives them', () => visit('/search', 
 
 test('rows have more space where the user wants it', () => visit(`/trace/${id}`, async (page) => {
   await expect.poll(() => heightOf(row(page, services[2]))).toBe(24);
-  await page.getByRole('button', { name: 'Theme and density' }).click();
-  await page.getByRole('menuitemradio', { name: 'Roomy rows' }).click();
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('menuitemradio', { name: 'Comfortable rows' }).click();
   await expect.poll(() => heightOf(row(page, services[2]))).toBe(32);
   await page.goto(`${url}/trace/${id}?tab=table`);
   await expect.poll(() => heightOf(row(page, services[2]))).toBe(36);
-  await page.getByRole('button', { name: 'Theme and density' }).click();
+  await page.getByRole('button', { name: 'Settings' }).click();
   await page.getByRole('menuitemradio', { name: 'Compact rows' }).click();
   await expect.poll(() => heightOf(row(page, services[2]))).toBe(28);
 }));

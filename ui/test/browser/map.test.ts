@@ -61,7 +61,7 @@ test('says who calls payment and which caller sees errors, by keyboard', () => v
   await row.getByRole('button').focus();
   await page.keyboard.press('Enter');
   await expect.poll(() => row.getAttribute('aria-selected')).toBe('true');
-  await page.getByRole('link', { name: 'Failing ones' }).focus();
+  await page.getByRole('link', { name: 'Failing traces' }).focus();
   await page.keyboard.press('Enter');
   await expect.poll(() => parameter(page, 'q')).toBe('{ service = "checkout" } > { service = "payment" && error }');
   await page.getByRole('grid', { name: 'Traces' }).getByRole('row').nth(1).waitFor();
@@ -119,7 +119,7 @@ test('services without calls are listed, and an empty map says what makes an edg
   });
   await visit('/dependencies?from=now-3d&to=now-2d', async (page) => {
     await page.getByText('There are no calls between services').waitFor();
-    await page.getByText(/kind client with a child of the kind server/).waitFor();
+    await page.getByText(/client span with a server child/).waitFor();
     await page.getByRole('button', { name: 'Last 24 hours' }).click();
     await drawing(page).waitFor();
   });

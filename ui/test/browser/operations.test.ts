@@ -120,7 +120,7 @@ test('by keyboard: why a trace is missing, in a split deployment', async () => {
   const stages = page.getByRole('listitem').filter({ hasText: 'Probability' });
   await expect.poll(() => stages.first().textContent()).toContain('50.0');
   await expect.poll(() => page.getByText('Raise sampling_percentage of probabilistic_sampler').count()).toBe(1);
-  await expect.poll(() => page.getByText('A process did not answer').count()).toBe(1);
+  await expect.poll(() => page.getByText('A process did not respond').count()).toBe(1);
   // The strategies of the collector have its file; the agent has the latest client.
   await expect.poll(() => page.getByRole('complementary').textContent()).toMatch(/7 traces\/s[\s\S]*strategies\.json:1/);
   await page.goto(`${url}/sampling?service=Gateway&trace=${kept}`);
@@ -135,7 +135,7 @@ test('from a missing trace to the reason, without a sampling extension', async (
   const { page } = await newPage(browser, { viewport: small });
   await page.goto(`${single}/trace/${kept}`);
   await page.getByRole('link', { name: 'Why is it missing?' }).click();
-  await expect.poll(() => lead(page).textContent()).toBe('No sampling drops this trace');
+  await expect.poll(() => lead(page).textContent()).toBe('Sampling does not drop this trace');
   await expect.poll(() => page.getByText('No sampling extension is configured').count()).toBe(1);
   await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   await page.goto(`${single}/sampling`);

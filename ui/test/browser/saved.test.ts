@@ -21,7 +21,7 @@ afterAll(async () => {
   await program?.stop();
 });
 
-const menu = (page: Page) => page.getByRole('button', { name: 'Saved and last searches' });
+const menu = (page: Page) => page.getByRole('button', { name: 'Saved and recent searches' });
 const saved = (page: Page) => page.getByRole('list', { name: 'Saved searches' }).getByRole('listitem');
 const search = '/search?q=%7B+error+%7D&from=now-6h&tab=spans';
 

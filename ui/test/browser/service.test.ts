@@ -101,7 +101,7 @@ test('errors and instances of a service, of a kind of spans, by keyboard', () =>
 test('instances that cannot be read are a failure, not a blank tab', () => visit('/services', async (page) => {
   await page.route('**/api/ui/v1/facets?*', (route) => route.fulfill({ status: 200, body: 'cut' }));
   await page.goto(url + '/services/payment?tab=instances');
-  await page.getByText('Instances: The answer of the server cannot be read.').waitFor();
+  await page.getByText('Instances: The server\'s response cannot be read.').waitFor();
   await page.unroute('**/api/ui/v1/facets?*');
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.getByRole('table', { name: /^Groups by/ }).waitFor();
@@ -110,7 +110,7 @@ test('instances that cannot be read are a failure, not a blank tab', () => visit
 test.each([
   ['job', /only internal spans/, 'job work'],
   ['caller', /only client and producer spans/, 'caller work'],
-  ['redis', /sends no spans. Others name it/, 'Callers'],
+  ['redis', /sends no spans. Other services name it/, 'Callers'],
   ['nothing', /no spans in this time range/, 'All services'],
 ])('says why there are no requests to %s', (name, why, also) => visit(`/services/${name}`, async (page) => {
   await page.getByText(why).waitFor();

@@ -116,10 +116,10 @@ test('the page asks for the tenant where tenants are separated', async () => {
   await dialog.getByRole('button', { name: 'Continue' }).click();
   await dialog.waitFor({ state: 'detached' });
   await page.getByText('shop').first().waitFor();
-  await page.getByText('What the process receives for all tenants is not shown to tenants.').waitFor();
+  await page.getByText('What the process receives from all tenants is not shown to tenants.').waitFor();
   expect(await page.getByText('rival').count()).toBe(0); // the service of another tenant
   await page.getByRole('main').getByRole('link', { name: 'Status' }).click();
-  await page.getByRole('heading', { name: 'All components work; counters of all tenants are not shown to tenants' }).waitFor();
+  await page.getByRole('heading', { name: 'All components work; counters across tenants are not shown to tenants' }).waitFor();
   expect(await page.getByText('No span received').count()).toBe(0);
   await page.getByRole('navigation').first().getByRole('link', { name: 'Explore' }).click();
   await page.getByRole('grid', { name: 'Traces' }).getByText('GET /cart').waitFor();

@@ -141,10 +141,10 @@ test('a store without counts: the pages name it, and work without', async () => 
   await page.getByText('This store does not count requests, so there is no overview.').waitFor();
   expect(await page.getByRole('alert').count()).toBe(0);
   await page.goto(lesser + '/status');
-  await page.getByText('Counting of spans').waitFor();
-  await expect.poll(() => page.getByText('Counting of spans').locator('..').innerText()).toContain('no');
+  await page.getByText('Span counts').waitFor();
+  await expect.poll(() => page.getByText('Span counts').locator('..').innerText()).toContain('no');
   await page.goto(lesser + '/search?q=' + encodeURIComponent('{ service = "payment" && error }'));
-  await page.getByText('The store of this server cannot count spans, so there is no heatmap and no facets.').waitFor();
+  await page.getByText('This server\'s store cannot count spans, so heatmap and facets are not available.').waitFor();
   await rows(page).first().waitFor();
   await expect.poll(() => page.getByRole('complementary', { name: 'Facets' }).count()).toBe(0);
   await expect.poll(() => page.getByRole('tab', { name: 'Spans' }).count()).toBe(0);

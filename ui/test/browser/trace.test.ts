@@ -272,7 +272,7 @@ test('the panel names what sets a span apart from the usual, and claims nothing 
   });
   const [odd, usual] = [call(-1, 'x'), call(-2, 'a')];
   await sendSpans(program, [odd, usual, ...Array.from({ length: 200 }, (_, i) => call(i, 'abc'[i % 3]))]);
-  const apart = (page: Page) => details(page).getByRole('region', { name: 'Set apart from the usual' });
+  const apart = (page: Page) => details(page).getByRole('region', { name: 'Unusual attributes' });
   const { page, problems } = await openTrace(`?span=${odd.spanID}`, odd.traceID);
   await expect.poll(() => apart(page).getByRole('listitem').allInnerTexts(), { timeout: 10_000 }).toEqual([expect.stringMatching(/^zone = x\s+never$/)]);
   await apart(page).getByText('share of 200 calls in the day before').waitFor();

@@ -52,8 +52,8 @@ export default function ErrorsPage() {
       <AnswerState what={t('Errors')} answer={{ ...answer, retry: again }} class={css.notes} rows={8} height="48px" />
       {data && data.groups.length === 0 && (
         <div class={css.notes}>
-          <Empty title={t('No span with the status error starts in this time range.')}>
-            <a href={link({ page: 'errors' }, { q: view.value.q, range: { from: 'now-24h', to: 'now' } })}>{t('Look at the last 24 hours')}</a>
+          <Empty title={t('No span with status error started in this time range.')}>
+            <a href={link({ page: 'errors' }, { q: view.value.q, range: { from: 'now-24h', to: 'now' } })}>{t('Show the last 24 hours')}</a>
             <a href={link({ page: 'explore' }, { q: view.value.q })}>{t('Explore all spans')}</a>
           </Empty>
           <Messages messages={answer.messages} />

@@ -56,8 +56,8 @@ export default function FacetList({ answer, run, onFilter }: FacetListProps) {
       <div ref={list} role="toolbar" aria-orientation="vertical" aria-label={t('Values of fields')}>
         {shown.map((f, i) => <FacetView key={f.field} facet={f} label={shortLabel(f, ordered)} spans={data.spans} share={data.share} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
       </div>
-      {shown.length === 0 && <p class={css.none}>{wanted ? t('No field with this name on the matching spans.') : t('No spans match.')}</p>}
-      {data.omitted > 0 && <p class={css.none}>{t('{omitted} further fields are not listed. The search can use them.', { omitted: count(data.omitted) })}</p>}
+      {shown.length === 0 && <p class={css.none}>{wanted ? t('The matching spans have no field with this name.') : t('No spans match.')}</p>}
+      {data.omitted > 0 && <p class={css.none}>{t('{omitted} more fields are not listed. You can still search for them.', { omitted: count(data.omitted) })}</p>}
     </div>
   );
 }
@@ -136,7 +136,7 @@ function ValueRow({ field, value: v, cut, service, spans, onFilter }: { field: s
   const part = (n: number): string => `${(n / Math.max(1, spans)) * 100}%`;
   const conditions = conditionsOn(view.value.q, field);
   const chosen = conditions.some((c) => c.op === '=' && c.value === v.text);
-  const text = (field === 'service' ? serviceLabel(v.text) : v.text) || '(empty)';
+  const text = (field === 'service' ? serviceLabel(v.text) : v.text) || t('(empty)');
   return (
     <li data-row class={classes(css.value, chosen && css.chosen)}>
       <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><Name text={text} cut={cut} title="" /></button>

@@ -3,7 +3,7 @@ import { stream } from '../../api/client';
 import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types';
 import { slowestExemplar } from '../../charts/exemplar';
 import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
-import { finest, gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
+import { finest, gridOf, lowestLevel, sumOf, thingsText } from '../../charts/heatmap-model';
 import { conditionsOn, setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
 import { Button, classes, Segmented } from '../../shell/controls';
@@ -11,7 +11,7 @@ import { count, duration, iso, millis, nanos, percent } from '../../shell/format
 import { lazy } from '../../shell/lazy';
 import { announce } from '../../shell/live-region';
 import { AnswerState, Messages } from '../../shell/states';
-import { t, Text } from '../../shell/text';
+import { t, Text, TextN } from '../../shell/text';
 import { toast } from '../../shell/toast';
 import { link, linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -52,7 +52,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
       </div>
       {data && table && <HeatmapTable data={data} />}
       {data && !table && <HeatmapChart data={data} box={box} marks={marks} onBox={(next) => navigate({ sel: next }, { replace: !!next && !!sel })} onOpen={open} example={(cell) => exampleText(data, cell)} />}
-      {!data && <div class={css.blank}><span>{t('Counting durations of {things}', { things: of })}</span></div>}
+      {!data && <div class={css.blank}><span>{t('Counting durations of {things}', { things: thingsText(of) })}</span></div>}
       <Notices answer={answer} />
     </section>
   );
@@ -62,10 +62,11 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
 function Totals({ data }: { data: Heatmap | undefined }) {
   if (!data) return <span class={css.totals}>{'\u00a0'}</span>;
   const of = data.of ?? 'spans';
-  const about = data.share < 1 ? 'about ' : '';
+  const about = data.share < 1 ? t('about ') : '';
+  const n = <b>{about}{count(data.estimatedSpans)}</b>;
   return (
     <span class={css.totals}>
-      <b>{about}{count(data.estimatedSpans)}</b> {data.estimatedSpans === 1 ? of.slice(0, -1) : of}
+      {of === 'traces' ? <TextN count={data.estimatedSpans} one="{n} trace" other="{n} traces" n={n} /> : <TextN count={data.estimatedSpans} one="{n} span" other="{n} spans" n={n} />}
       {data.share < 1 && <span class={css.sample} title={sampleText(data)}>{t(' ({share} examined)', { share: percent(data.share) })}</span>}
       {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><a class={css.errors} href={link({ page: 'explore' }, { q: view.value.q, of, sel: 'errors' })}>{t('{estimatedSpans} with errors', { estimatedSpans: data.estimatedErrors === data.estimatedSpans ? t('all') : about + count(data.estimatedErrors) })}</a></>}
     </span>
@@ -77,7 +78,7 @@ function Legend({ data }: { data: Heatmap }) {
   if (max === 0) return null;
   const low = lowestLevel(max);
   return (
-    <span class={css.legend} title={t('Lightness is the number of {things} in a cell, hue is the share of errors', { things: data.of ?? 'spans' })}>{max > 1 && <><span>1</span><span class={css.ramp}>{Array.from({ length: 8 - low }, (_, i) => <i key={i} style={{ background: `var(--heat-ok-${low + i})` }} />)}</span></>}<span>{max === 1 ? t('1 a cell') : t('{max} a cell', { max: count(max) })}</span><Text of="{i}errors {percent}{i2}{percent2}" i={<span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>} percent={percent(0.05)} i2={<span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>} percent2={percent(0.5)} /></span>
+    <span class={css.legend} title={t('Lightness shows the number of {things} in a cell, hue shows the share of errors', { things: thingsText(data.of ?? 'spans') })}>{max > 1 && <><span>1</span><span class={css.ramp}>{Array.from({ length: 8 - low }, (_, i) => <i key={i} style={{ background: `var(--heat-ok-${low + i})` }} />)}</span></>}<span>{max === 1 ? t('1 a cell') : t('{max} a cell', { max: count(max) })}</span><Text of="{i}errors {percent}{i2}{percent2}" i={<span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>} percent={percent(0.05)} i2={<span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>} percent2={percent(0.5)} /></span>
   );
 }
 
@@ -141,7 +142,7 @@ function exampleText(data: Heatmap, cell: Box): string {
 /** What a sample means for the numbers. */
 function sampleText(data: Heatmap): string {
   const error = data.relativeError ? ` (± ${percent(data.relativeError)})` : '';
-  return t('The colours count a sample: {share} of the matching spans were examined. Totals are estimates{error}.', { share: percent(data.share), error });
+  return t('The colours show a sample: {share} of the matching spans were examined. Totals are estimates{error}.', { share: percent(data.share), error });
 }
 
 const maxExamples = 100;

@@ -111,7 +111,7 @@ function Stored() {
       <div class={css.columns}>
         {counted && shown && !plain && !explaining && <aside class={css.rail} aria-label={t('Facets')}>{list}</aside>}
         <div ref={content} class={css.content}>
-          {!counted && <div class={css.notice}><Partial>{t('The store of this server cannot count spans, so there is no heatmap and no facets.')}</Partial></div>}
+          {!counted && <div class={css.notice}><Partial>{t('This server\'s store cannot count spans, so heatmap and facets are not available.')}</Partial></div>}
           {chart && <HeatmapPanel answer={heat} run={shown} />}
           {search.error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
           {!shown && <Examples onRun={execute} />}

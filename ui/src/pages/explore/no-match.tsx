@@ -8,6 +8,7 @@ import { count, iso, millis, nanos } from '../../shell/format';
 import { isRelative } from '../../shell/range';
 import { Empty } from '../../shell/states';
 import { t } from '../../shell/text';
+import { lastName } from '../../shell/time-input';
 import { link, navigate, view, type Range } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
 import type { Run } from './run';
@@ -37,7 +38,7 @@ export default function NoMatch({ run, onRun }: { run: Run; onRun: (text: string
     <div class={css.empty}>
       <Empty title={run.q ? t('No trace matches in this time range.') : t('No traces in this time range.')}>
         {ways.map((w) => <WayOut key={w.label} way={w} onCount={(n) => setCounts((c) => ({ ...c, [w.label]: n }))} />)}
-        {none && <span>{fewer.length > 0 ? t('A longer time range or one condition less finds nothing either.') : t('There are none in a longer time range either.')}</span>}
+        {none && <span>{fewer.length > 0 ? t('A longer time range or one fewer condition finds nothing either.') : t('There are none in a longer time range either.')}</span>}
         {none && run.q && <Button onClick={() => onRun('')}>{t('Show all traces')}</Button>}
         {!run.q && <a href={link({ page: 'overview' })}>{t('How to send spans')}</a>}
       </Empty>
@@ -49,8 +50,8 @@ export default function NoMatch({ run, onRun }: { run: Run; onRun: (text: string
 export function widerRanges(run: Run): Way[] {
   const { range } = view.value;
   const wider: [string, number, Range][] = isRelative(range)
-    ? [['Last 24 hours', run.to - 24 * hour, { from: 'now-24h', to: 'now' }], ['Last 7 days', run.to - 168 * hour, { from: 'now-7d', to: 'now' }]]
-    : [['Last 7 days', Date.now() - 168 * hour, { from: 'now-7d', to: 'now' }]];
+    ? [[lastName('24h'), run.to - 24 * hour, { from: 'now-24h', to: 'now' }], [lastName('7d'), run.to - 168 * hour, { from: 'now-7d', to: 'now' }]]
+    : [[lastName('7d'), Date.now() - 168 * hour, { from: 'now-7d', to: 'now' }]];
   const ways = wider.filter(([, from]) => from < run.from || !isRelative(range)).map(([label, from, r]): Way =>
     ({ label, q: run.q, from, to: isRelative(range) ? run.to : Date.now(), go: () => navigate({ range: r, sel: null }) }));
   if (!capable('aggregates')) return ways;
@@ -88,6 +89,6 @@ function WayOut({ way, onCount }: { way: Way; onCount: (n: number) => void }) {
   const n = sampled && data.estimatedSpans === 0 ? undefined : data?.estimatedSpans; // a sample may have missed all
   useEffect(() => { if (n !== undefined) onCount(n); }, [n]);
   if (n === 0 || (way.counted && data?.cells.column.length === 0)) return null;
-  const about = sampled ? 'about ' : '';
+  const about = sampled ? t('about ') : '';
   return <Button disabled={way.counted && !data} onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
 }

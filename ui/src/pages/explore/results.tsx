@@ -57,7 +57,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
   const checks = useChecks(traces);
   const paths = usePaths(traces, !search.reading && listing);
   const status = bound ? '' : statusOf(search, traces.length, total, sort, exact);
-  useEffect(() => { if (!search.reading && status) announce(whole ? t('{status} selected traces', { status }) : t('{status} traces', { status })); }, [search.reading, status]);
+  useEffect(() => { if (!search.reading && status) announce(whole ? t('Selected traces: {status}', { status }) : t('Traces: {status}', { status })); }, [search.reading, status]);
   return (
     <section aria-label={t('Results')} class={css.results}>
       <h2 class="visually-hidden">{t('Results')}</h2>
@@ -88,7 +88,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
 
 /** In place of the slowest ones, while the duration that they reach is not known: never all traces instead. */
 function Unbound({ run, bound }: { run: Run; bound: RequestState<Explanation> }) {
-  if (hasStructure(run.q)) return <Unselected title={t('The slowest 5 % are selected for searches that have no >>, > or && between braces.')} />;
+  if (hasStructure(run.q)) return <Unselected title={t('Selecting the slowest 5 % works only for searches without >>, > or && between braces.')} />;
   if (bound.data && !bound.error && !bound.loading) return <Unselected title={t('The selection has no traces.')} />;
   return <AnswerState what={t('Slowest 5 %')} answer={{ ...bound, data: undefined }} class={css.notice} rows={8} height="var(--row-h-table)" />;
 }
@@ -126,15 +126,21 @@ function isExact(search: ResultsProps['search'], slowest: Slowest | null): boole
 function statusOf(search: ResultsProps['search'], n: number, total: Total | null, sort: string, exact: boolean): string {
   if (n === 0 && search.error) return '';
   const all = !exact && !search.reading && !!search.outcome?.complete && !search.outcome.next;
-  const of = all ? '' : total && total.n > n ? t(' of {least}{n}', { least: total.least ? t('at least') + ' ' : total.exact ? '' : 'about ', n: count(total.n) }) : '';
   if (n === 0 && all) return '0';
-  const order = exact ? t('slowest first') : parseSort(sort) ? (all ? 'sorted' : t('only these are sorted')) : t('newest first');
-  return `${count(n)}${of}, ${order}${search.reading ? t(', still reading') : search.error?.status === 400 ? t(', of the search before') : search.error || (search.outcome?.complete === false && search.outcome.reason) ? t(', not complete') : ''}`;
+  const order = exact ? t('slowest first') : parseSort(sort) ? (all ? t('sorted') : t('only these are sorted')) : t('newest first');
+  const state = search.reading ? t('still reading') : search.error?.status === 400 ? t('of the previous search') : search.error || (search.outcome?.complete === false && search.outcome.reason) ? t('not complete') : '';
+  return [shownOf(n, all ? null : total), order, state].filter(Boolean).join(', ');
+}
+
+function shownOf(shown: number, total: Total | null): string {
+  if (!total || total.n <= shown) return count(shown);
+  const values = { shown: count(shown), all: count(total.n) };
+  return total.least ? t('{shown} of at least {all}', values) : total.exact ? t('{shown} of {all}', values) : t('{shown} of about {all}', values);
 }
 
 function More({ search, more }: { search: ResultsProps['search']; more: (() => void) | null }) {
   const [pressed, setPressed] = useState(false);
   useEffect(() => { if (!search.reading) setPressed(false); }, [search.reading]);
-  if (!more) return <p class={css.end}>{search.reading || search.error ? '' : t('No further traces in this time range.')}</p>;
+  if (!more) return <p class={css.end}>{search.reading || search.error ? '' : t('No more traces in this time range.')}</p>;
   return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); more(); }}>{pressed && search.reading ? t('Reading') : t('Show more')}</Button></div>;
 }

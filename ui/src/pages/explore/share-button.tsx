@@ -10,7 +10,7 @@ import css from './results.module.css';
 export function ShareButton({ run }: { run: Run }) {
   const share = (): void => {
     const range = { from: iso(run.from), to: iso(run.to) };
-    void copy(location.origin + format({ ...view.value, range }), 'Link');
+    void copy(location.origin + format({ ...view.value, range }), t('Link'));
   };
   return <Button kind="quiet" icon="copy" aria-label={t('Copy link')} title={t('Copies a link to these results with this time range')} onClick={share}><span class={css.wide}>{t('Copy link')}</span></Button>;
 }

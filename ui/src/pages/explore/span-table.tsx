@@ -44,10 +44,11 @@ export default function SpanTable({ run }: { run: Run }) {
   if (!data) return state;
   if (list.length === 0) return <div class={css.notice}><Empty title={t('No span matches in this time range.')} /></div>;
   const all = list.length >= data.estimatedSpans;
+  const shown = { list: count(list.length), n: count(data.estimatedSpans) };
   return (
     <>
       <div class={css.notice}>
-        {!all && <Partial>{t('{list} examples of {share}{estimatedSpans} matching spans{share2}. Filter to see others.', { list: count(list.length), share: data.share < 1 ? t('about') + ' ' : '', estimatedSpans: count(data.estimatedSpans), share2: data.share < 1 ? t(', from a sample of {share}', { share: percent(data.share) }) : '' })}</Partial>}
+        {!all && <Partial>{data.share < 1 ? t('{list} examples of about {n} matching spans, from a sample of {share}. Filter to see others.', { ...shown, share: percent(data.share) }) : t('{list} examples of {n} matching spans. Filter to see others.', shown)}</Partial>}
         <Messages messages={answer.messages} />
       </div>
       {state}
@@ -78,7 +79,7 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
             <td role="gridcell" class={table.start}><Time at={e.start} /></td>
             <td role="gridcell" class={css.service}><ServiceMark name={e.service} /></td>
             <td role="gridcell" class={css.name}>
-              <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}><Name text={e.name || '(no name)'} cut={cuts.get(e.name)} title="" /></a>{e.error && <Badge kind="error" title={e.errorType}><Mark kind="error" size={11} label={e.errorType && t('error')} /><span class={css.errorType}>{e.errorType || t('error')}</span></Badge>}</span>
+              <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}><Name text={e.name || t('(no name)')} cut={cuts.get(e.name)} title="" /></a>{e.error && <Badge kind="error" title={e.errorType}><Mark kind="error" size={11} label={e.errorType && t('error')} /><span class={css.errorType}>{e.errorType || t('error')}</span></Badge>}</span>
             </td>
             <td role="gridcell" class={table.duration}>
               <span class={table.bar}><span class={table.value}>{duration(e.duration)}</span><span class={table.track} aria-hidden="true"><i class={classes(e.error && table.failed)} style={{ width: `${Math.max(2, (e.duration / max) * 100)}%` }} /></span></span>

@@ -115,9 +115,9 @@ function Root({ trace, href, cut }: { trace: TraceSummary; href: string; cut: (n
   return (
     <RootCell
       service={service} href={href} title={service ? `${service}: ${trace.rootName}` : t('The root span was not received')} errors={trace.errors} orphans={trace.orphans}
-      incomplete={tn(trace.orphans, 'Incomplete: the parent of {orphans} span was not received', 'Incomplete: the parent of {orphans} spans was not received', { orphans: count(trace.orphans) })}
+      incomplete={tn(trace.orphans, 'Incomplete: the parent of {orphans} span was not received', 'Incomplete: the parents of {orphans} spans were not received', { orphans: count(trace.orphans) })}
     >
-      {service ? <><Name text={trace.rootName || '(no name)'} cut={cut(trace.rootName)} title="" /> <span class={css.service}>{serviceLabel(service)}</span></> : <span class={css.service}>{t('root not received')}</span>}
+      {service ? <><Name text={trace.rootName || t('(no name)')} cut={cut(trace.rootName)} title="" /> <span class={css.service}>{serviceLabel(service)}</span></> : <span class={css.service}>{t('root not received')}</span>}
     </RootCell>
   );
 }
@@ -145,7 +145,7 @@ function PathMix({ path }: { path: CriticalPath | null | undefined }) {
   if (all === 0) return <span class={css.none}>{none}</span>;
   const parts = path.services.slice(0, maxParts).filter((s) => s.time > 0.002 * all);
   const rest = all - parts.reduce((sum, s) => sum + s.time, 0);
-  const title = [...path.services.map((s) => `${serviceLabel(s.name)} ${duration(s.time)}, ${percent(s.time / all)}`), ...(path.gap ? [t('nothing recorded {time}', { time: duration(path.gap) })] : [])].join('\n');
+  const title = [...path.services.map((s) => `${serviceLabel(s.name)} ${duration(s.time)}, ${percent(s.time / all)}`), ...(path.gap ? [t('nothing recorded for {time}', { time: duration(path.gap) })] : [])].join('\n');
   const names = parts.slice(0, 3).map((s) => `${serviceLabel(s.name)} ${percent(s.time / all)}`).join(', ');
   return (
     <span class={css.mixBar} title={title} role="img" aria-label={t('Critical path: {names}', { names })}>

@@ -15,9 +15,9 @@ export function useRows(n: number, href: (i: number) => string, check?: (i: numb
   };
   const open = (i: number): void => navigate(parse(new URL(href(i), location.href)));
   const inside = (): boolean => !!body.current?.contains(document.activeElement);
-  useKeys('Results', [
+  useKeys(t('Results'), [
     { keys: ['j', 'ArrowDown'], label: t('Next row'), run: (e) => (e.key === 'ArrowDown' && !inside() ? false : go(inside() ? current + 1 : current)) },
-    { keys: ['k', 'ArrowUp'], label: t('Row before'), run: (e) => (e.key === 'ArrowUp' && !inside() ? false : go(inside() ? current - 1 : current)) },
+    { keys: ['k', 'ArrowUp'], label: t('Previous row'), run: (e) => (e.key === 'ArrowUp' && !inside() ? false : go(inside() ? current - 1 : current)) },
     { keys: ['Enter'], label: t('Open the row') },
   ]);
   const key = (e: KeyboardEvent): void => {

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { edgePath } from '../../charts/graph-layout';
 import { Button, classes } from '../../shell/controls';
-import { percentile, rate, share } from '../../shell/format';
+import { fixed, percentile, rate, share } from '../../shell/format';
 import { useKeys } from '../../shell/keys';
 import { serviceColor } from '../../shell/service-color';
 import { t, tn } from '../../shell/text';
@@ -38,7 +38,7 @@ export function GraphView(props: GraphViewProps) {
     { keys: ['+', '='], label: t('Zoom in'), run: () => by(1.25) },
     { keys: ['-'], label: t('Zoom out'), run: () => by(0.8) },
     { keys: ['0'], label: t('Show everything'), run: reset },
-    ...pans.map(([key, x, y, label]) => ({ keys: ['Shift ' + key], label: t(label), run: () => pan(x, y) })),
+    ...pans.map(([key, x, y, label]) => ({ keys: ['Shift ' + key], label, run: () => pan(x, y) })),
   ]);
   const go = (i: number): void => {
     setCurrent(graph.nodes[i].name);
@@ -222,7 +222,7 @@ function Label({ placed, i }: { placed: Placed; i: number }) {
   const bad = isFailing(e, e.calls);
   return (
     <text class={css.label} x={x} y={y - 5} aria-hidden="true">
-      {e.p95 !== null && <tspan class={isSlow(e) ? css.late : undefined}>{isSlow(e) ? '▲ ' : ''}{percentile(e.p95)}{isSlow(e) && e.usual && ` (${(e.p95 / e.usual).toFixed(1)}×)`}</tspan>}
+      {e.p95 !== null && <tspan class={isSlow(e) ? css.late : undefined}>{isSlow(e) ? '▲ ' : ''}{percentile(e.p95)}{isSlow(e) && e.usual && ` (${fixed(e.p95 / e.usual, 1)}×)`}</tspan>}
       {e.errors > 0 && <tspan class={bad ? css.alarm : undefined} x={x} dy={e.p95 === null ? 0 : 19}>{bad ? '⬢ ' : ''}{share(e.errors / e.calls)}</tspan>}
     </text>
   );

@@ -46,7 +46,7 @@ export default function MapPage() {
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the map')} />
       {answer.messages.length > 0 && <div class={css.messages}><Messages messages={answer.messages} /></div>}
-      {answer.data && !answer.data.measured && <div class={css.messages}><Partial>{t('The store counts calls, but does not measure their durations and types.')}</Partial></div>}
+      {answer.data && !answer.data.measured && <div class={css.messages}><Partial>{t('The store counts calls, but does not record their durations and types.')}</Partial></div>}
       <AnswerState what={t('Map')} answer={answer} class={css.messages} rows={6} />
       {all && all.edges.length === 0 && <NoEdges services={all.nodes.length} />}
       {all && all.edges.length > 0 && <Explorer all={all} cut={whole.messages.length > 0} />}
@@ -105,7 +105,7 @@ function NoEdges({ services }: { services: number }) {
   return (
     <div class={css.messages}>
       <Empty title={t('There are no calls between services in this time range')}>
-        <p class={css.rule}>{t('An edge is a span with a parent in another service: usually a span of the kind client with a child of the kind server, or a producer with a consumer. A span of the kind client or producer without a child is an edge if it names what it calls, with peer.service, db.system.name, messaging.system or server.address.')}</p>
+        <p class={css.rule}>{t('An edge is a span whose parent is in another service: usually a client span with a server child, or a producer with a consumer. A client or producer span without a child is also an edge if it names what it calls in peer.service, db.system.name, messaging.system or server.address.')}</p>
         <p class={css.rule}>{services > 0 ? t('Services send spans, but none of these is an edge. Check that they propagate the trace context and set the span kind.') : t('No service has sent spans in this time range.')}</p>
         <button type="button" class={css.way} onClick={() => navigate({ range: { from: 'now-24h', to: 'now' } })}>{t('Last 24 hours')}</button>
         <a href={link({ page: 'services' })}>{t('Services')}</a>

@@ -108,12 +108,12 @@ function EdgeHead({ picture, all, pick, onPick }: SideProps) {
         {e.connections.length > 0 && <span>{e.connections.map((c) => connectionNames[c]).join(', ')}</span>}
         <span>{tn(e.calls, '{n} call, {failed} failed', '{n} calls, {failed} failed', { n: count(e.calls), failed: count(e.errors) })}</span>
       </p>
-      {e.edges > 1 && <p class={css.answer}>{t('{n} edges between groups; p95 is that of the slowest.', { n: count(e.edges) })}</p>}
-      {e.timed < e.calls && e.timed > 0 && <Partial>{t('Durations are of {timed} calls; those of older ones were not measured.', { timed: count(e.timed) })}</Partial>}
+      {e.edges > 1 && <p class={css.answer}>{t('{n} edges between groups; p95 is from the slowest one.', { n: count(e.edges) })}</p>}
+      {e.timed < e.calls && e.timed > 0 && <Partial>{t('Durations cover {timed} calls; older calls were not measured.', { timed: count(e.timed) })}</Partial>}
       {!from.members && !to.members && (
         <p class={css.links}>
           <a href={link({ page: 'explore' }, { q: edgeQuery(from, to) })}>{t('Traces with this call')}</a>
-          {e.errors > 0 && <a href={link({ page: 'explore' }, { q: edgeQuery(from, to, 'error') })}>{t('Failing ones')}</a>}
+          {e.errors > 0 && <a href={link({ page: 'explore' }, { q: edgeQuery(from, to, 'error') })}>{t('Failing traces')}</a>}
           {e.p95 !== null && <a href={link({ page: 'explore' }, { q: edgeQuery(from, to, slowest(e)) })}>{t('Slowest 5 %')}</a>}
         </p>
       )}

@@ -43,7 +43,7 @@ export function Tools({ all, cut, picture, choice, metric, onFocus, onChange, on
       {groups.map((g) => <Chip key={g} name={t('open')} onRemove={() => onChange({ groups: groups.filter((x) => x !== g) })}>{g}</Chip>)}
       {picture.grouped && <span class={css.note}>{t('{services} in {n} groups and services', { services: tn(picture.table.nodes.length, '{n} service', '{n} services', { n: count(picture.table.nodes.length) }), n: count(picture.graph.nodes.length) })}</span>}
       <span class={css.grow} />
-      <span class={css.legend}>{t('width: {what}, ⬢ 1 % and more fail, ▲ p95 at least 1.5 times the usual', { what: metricText[metric] })}</span>
+      <span class={css.legend}>{t('width: {what}, ⬢ at least 1 % fail, ▲ p95 at least 1.5 times the usual', { what: metricText[metric] })}</span>
       <Segmented label={t('Width of edges')} value={metric} onChange={onMetric} segments={[{ value: 'requests', label: t('Requests') }, { value: 'errors', label: t('Errors') }, { value: 'p95', label: 'p95' }]} />
     </div>
   );

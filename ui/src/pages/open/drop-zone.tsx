@@ -21,7 +21,7 @@ export function DropZone({ small }: { small: boolean }) {
         }}
       />
       <Button kind={small ? 'default' : 'primary'} icon={small ? 'plus' : undefined} disabled={busy} onClick={() => input.current?.click()}>{busy ? t('Reading') : small ? t('Open more files') : t('Choose files')}</Button>
-      <p class={css.hint}>{over ? t('Drop to open.') : small ? t('or drop or paste them') : <>{t('or drop them here, or paste JSON with')}{' '}<kbd>Ctrl V</kbd></>}</p>
+      <p class={css.hint}>{over ? t('Drop to open.') : small ? t('or drop or paste them') : <>{t('or drop them here, or paste JSON with')}{' '}<kbd>{t('Ctrl')} V</kbd></>}</p>
       {!small && <p class={css.formats}>{t('JSON of Jaeger, OTLP or Zipkin, also compressed with gzip; at most {maxFileSize} for each file', { maxFileSize: bytes(maxFileSize) })}</p>}
       {small && <Button kind="quiet" class={css.close} onClick={closeAll}>{t('Close all files')}</Button>}
     </div>

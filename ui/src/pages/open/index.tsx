@@ -69,9 +69,9 @@ function Found() {
 function Formats() {
   return (
     <dl class={css.formatList}>
-      <dt>{t('Jaeger')}</dt><dd><Text of="“Download Jaeger JSON” of a trace, here or in Jaeger; answers of {api}" api={<code>/api/traces</code>} /></dd>
-      <dt>{t('OTLP')}</dt><dd><Text of="“Download OTLP JSON” of a trace; files of the OpenTelemetry Collector’s file exporter, one object for each line; answers of Tempo and of {api}" api={<code>/api/v3/traces</code>} /></dd>
-      <dt>{t('Zipkin')}</dt><dd><Text of="“Download JSON” of a trace in Zipkin; answers of {api} and {api2}, also of version 1" api={<code>/api/v2/trace</code>} api2={<code>/api/v2/traces</code>} /></dd>
+      <dt>{t('Jaeger')}</dt><dd><Text of="“Download Jaeger JSON” of a trace, here or in Jaeger; responses of {api}" api={<code>/api/traces</code>} /></dd>
+      <dt>{t('OTLP')}</dt><dd><Text of="“Download OTLP JSON” of a trace; files of the OpenTelemetry Collector’s file exporter, one object per line; responses of Tempo and of {api}" api={<code>/api/v3/traces</code>} /></dd>
+      <dt>{t('Zipkin')}</dt><dd><Text of="“Download JSON” of a trace in Zipkin; responses of {api} and {api2}, also of version 1" api={<code>/api/v2/trace</code>} api2={<code>/api/v2/traces</code>} /></dd>
     </dl>
   );
 }
@@ -81,7 +81,7 @@ function FileTracePage({ id }: { id: string }) {
   const source = useMemo<TraceSource | null>(() => sourceOf(id), [id]);
   const [model, setModel] = useState<TraceModel | null>(null);
   const [error, setError] = useState<Error | null>(null);
-  useTitle(model ? sentenceText(model) : 'Trace');
+  useTitle(model ? sentenceText(model) : t('Trace'));
   useEffect(() => {
     let current = true;
     source?.load(view.peek().skew).then((m) => { if (current && m) setModel(m); }, (e: unknown) => { if (current) setError(e as Error); });

@@ -41,7 +41,7 @@ function Table({ traces }: { traces: FileTrace[] }) {
   const href = (trace: FileTrace): string => link({ page: 'open', id: trace.traceID });
   const { checked, check } = useChecks(traces);
   const rows = useRows(traces.length, (i) => href(traces[i]), (i) => check(traces[i].traceID));
-  const head = `Start (${zoneName(zone.value, slowNow.value)})`;
+  const head = t('Start ({zone})', { zone: zoneName(zone.value, slowNow.value) });
   return (
     <>
       <div class={css.compare}><CompareLink checked={checked} pair={(a, b) => ({ page: 'open', id: `${a}...${b}` })} /></div>

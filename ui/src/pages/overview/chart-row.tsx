@@ -5,7 +5,7 @@ import { TimeChart, type TimeChartProps } from '../../charts/time-chart';
 import { maxOf } from '../../charts/scale';
 import { Button, classes } from '../../shell/controls';
 import { errorShare } from '../../incidents/words';
-import { axisDuration, count, millis, percentile, rate, share } from '../../shell/format';
+import { axisDuration, count, fixed, millis, percentile, rate, share } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { t } from '../../shell/text';
 import { navigate } from '../../shell/url';
@@ -38,15 +38,15 @@ export function ChartRow({ data, changes, judged, all = false }: { data: Service
   const errorsUsual = usual && errorShare(usual);
   return (
     <>
-      <p class={css.caption} title={all ? t('A request counts once for each service that it passes') : undefined}>{caption}</p>
+      <p class={css.caption} title={all ? t('A request counts once for each service that handles it') : undefined}>{caption}</p>
       <div class={css.charts} data-chart>
         <Chart
           title={t('Errors')} value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} most={maxOf([shares])} format={share} worse="error" />}
-          chart={{ ...common, markLabels: true, label: t('Share of failed requests'), lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
+          chart={{ ...common, markLabels: true, label: t('Share of failed requests'), lines: [{ name: t('errors'), values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
         />
         <Chart
           title={t('Requests')} value={requestsText(figures.calls, seconds)} class={css.second} note={<Note now={figures.calls / seconds} usual={requestsUsual} format={(x) => `${rate(x)}/s`} />}
-          chart={{ ...common, label: t('Requests per second'), lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: requestsUsual, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
+          chart={{ ...common, label: t('Requests per second'), lines: [{ name: t('requests'), values: perSecond, color: 'var(--series-rate)' }], usual: requestsUsual, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/[.,]0+(?=\D|$)/, '') }}
         />
         <Chart
           title={t('Duration')} value={figures.p95 === null ? '–' : `p95 ${percentile(figures.p95)}`} note={<Note now={figures.p95} usual={usual?.p95 ?? null} most={maxOf([settled(total.p95)])} format={percentile} worse="warn" />}
@@ -73,7 +73,7 @@ function errorColors(now: number, usual: number | null): { color: string; fill: 
 
 /** Axis labels of shares without needless decimals. */
 function axisShare(v: number, max: number): string {
-  return `${Number((v * 100).toFixed(max < 0.01 ? 2 : 1))}\u202f%`;
+  return `${fixed(v * 100, max < 0.01 ? 2 : 1).replace(/\D?0+$/, '')}\u202f%`;
 }
 
 /** New versions, those of abnormal services first. */

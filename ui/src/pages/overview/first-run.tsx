@@ -85,7 +85,7 @@ function watch(onArrival: (trace: TraceSummary) => void): () => void {
 }
 
 function Listening({ data }: { data: Ingest | null }) {
-  const tail = t('This page changes by itself when one arrives.');
+  const tail = t('This page updates automatically when one arrives.');
   if (!data) return <>{tail}</>;
   if (!data.receives) return <>{t('This process only answers queries; another one receives spans. {tail}', { tail })}</>;
   if (hiddenFromTenants()) return <><Text of="Listening{tenant}. {tail}" tenant={tenant.value && t(' for tenant {tenant}', { tenant: tenant.value })} tail={tail} /></>; // the counters of all tenants are hidden
@@ -128,7 +128,7 @@ function Receivers({ data }: { data: Ingest }) {
         ))}
       </ul>
       {refused.map((r) => (
-        <p key={r.name + r.protocol} class={css.refusal}><Text of="{r} Last: {reason}, {at}." r={<b>{t('{r} refused {requests}.', { r: receiverLabel(r), requests: refusedText(r).replace(' refused', '') })}</b>} reason={<code>{r.refusal!.reason}</code>} at={<Time at={r.refusal!.at} precision={1} onlyAge />} /></p>
+        <p key={r.name + r.protocol} class={css.refusal}><Text of="{r} Last: {reason}, {at}." r={<b>{t('{receiver}: {refused}.', { receiver: receiverLabel(r), refused: refusedText(r) })}</b>} reason={<code>{r.refusal!.reason}</code>} at={<Time at={r.refusal!.at} precision={1} onlyAge />} /></p>
       ))}
     </section>
   );
@@ -137,12 +137,12 @@ function Receivers({ data }: { data: Ingest }) {
 function refusedText(r: Ingest['receivers'][number]): string {
   const requests = r.refusedRequests;
   if (requests > 0) return tn(requests, '{requests} request refused', '{requests} requests refused', { requests: count(requests) });
-  return r.refused > 0 ? t('{refused} refused', { refused: count(r.refused) }) : count(r.received);
+  return r.refused > 0 ? tn(r.refused, '{n} span refused', '{n} spans refused', { n: count(r.refused) }) : count(r.received);
 }
 
 function Steps({ target }: { target: Target }) {
   const steps = [
-    target.otlpHTTP > 0 && <><Text of="From the host of the program, open {host}. It must answer, even if only with an error." host={<code>http://{target.host}:{target.otlpHTTP}</code>} /></>,
+    target.otlpHTTP > 0 && <><Text of="On the program's host, open {host}. It must respond, even if only with an error." host={<code>http://{target.host}:{target.otlpHTTP}</code>} /></>,
     target.otlpHTTP > 0 && target.otlpGRPC > 0 && <>{t('Port {otlpHTTP} expects HTTP, port {otlpGRPC} expects gRPC.', { otlpHTTP: target.otlpHTTP, otlpGRPC: target.otlpGRPC })}</>,
     <><Text of="A sampler set to 0 or {always} sends nothing." always={<code>always_off</code>} /></>,
     <>{t('SDKs send in batches: wait 5 s, or end the program.')}</>,

@@ -12,7 +12,7 @@ import { zone } from '../../shell/preferences';
 import { isRelative, resolveRange } from '../../shell/range';
 import { AnswerState, Empty, Messages, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
-import { rangeName } from '../../shell/time-input';
+import { lastName, rangeName } from '../../shell/time-input';
 import { useTitle } from '../../shell/title';
 import { withoutTime } from '../../shell/top-bar';
 import { link, linked, format, view } from '../../shell/url';
@@ -48,7 +48,7 @@ export default function OverviewPage() {
     withoutTime.value = neverStored;
     return () => { withoutTime.value = false; };
   }, [neverStored]);
-  useTitle(neverStored ? t('Waiting for the first span') : 'Overview');
+  useTitle(neverStored ? t('Waiting for the first span') : t('Overview'));
   if (neverStored || demo.loading) return <FirstRun demo={demo} onArrival={(trace) => { setFirst(trace); services.retry(); names.retry(); }} />;
   return <Overview services={services} first={first} />;
 }
@@ -72,7 +72,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const at = (ms: number): string => time(ms, zone.value, millis(data.end), 0);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
-    comparable, errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {period}', { period: name.toLowerCase().replace('last 1 ', 'last ') }) : name, at, silentSince: stopped,
+    comparable, errorShare: errorShare(data.total.summary), at, silentSince: stopped,
   });
   const none = data.total.summary.calls === 0;
   return (
@@ -86,7 +86,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
           <AnswerState what={t('Services')} answer={services} class={css.message} />
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
           {none ? <NoRequests /> : <ChartRow all data={data} changes={changes.data?.changes ?? []} judged={judged} />}
-          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={comparable ? t('most abnormal') : t('highest share of errors')} />}
+          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={comparable ? t('most unusual') : t('highest share of errors')} />}
         </div>
         <ErrorPanel errors={errors} changes={changes} start={millis(data.start)} end={millis(data.end)} rangeLabel={name} />
       </div>
@@ -118,11 +118,10 @@ function Waiting({ services, children }: { services: ReturnType<typeof useReques
 
 /** Ways out of a range without requests. */
 function NoRequests() {
-  const wider = ['now-24h', 'now-7d'].map((from) => ({ label: from === 'now-24h' ? t('Last 24 hours') : t('Last 7 days'), href: format(linked({ page: 'overview' }, { range: { from, to: 'now' } })) }));
   return (
     <div class={css.message}>
       <Empty title={t('No service has requests in this time range.')}>
-        {wider.map((w) => <a key={w.label} href={w.href}>{w.label}</a>)}
+        {['now-24h', 'now-7d'].map((from) => <a key={from} href={format(linked({ page: 'overview' }, { range: { from, to: 'now' } }))}>{lastName(from.slice(4))}</a>)}
         <a href={link({ page: 'status' })}>{t('Check the receivers')}</a>
       </Empty>
     </div>

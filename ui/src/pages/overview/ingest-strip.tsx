@@ -14,7 +14,7 @@ export function IngestStrip() {
   const healthy = !troubled(data, slowNow.value);
   return (
     <footer class={css.strip} aria-label={t('Ingestion')}>
-      {data.receives && hiddenFromTenants() ? <span>{t('What the process receives for all tenants is not shown to tenants.')}</span> : data.receives ? (
+      {data.receives && hiddenFromTenants() ? <span>{t('What the process receives from all tenants is not shown to tenants.')}</span> : data.receives ? (
         <>
           {error ? <span class={css.stripState}><Mark kind="warn" size={13} label="" /><b>{t('Ingestion: {message}', { message: error.message })}</b></span> : <span class={css.stripState}><Mark kind={healthy ? 'ok' : 'warn'} size={13} label="" /><b>{healthy ? t('Ingestion healthy') : data.dropped > 0 ? t('Spans were dropped') : t('Spans were refused')}</b></span>}
           {/* Known after two answers; the place is kept. */}

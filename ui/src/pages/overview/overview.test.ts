@@ -41,7 +41,7 @@ function answer(...specs: Spec[]): Services {
 
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
 function say(a: Services): { text: string; details: string[] } {
-  const s = overviewSentence(judge(a), { comparable: isCompared(a), errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', at: (ms) => time(ms, 'utc', start + 10 * minute, 0), silentSince: silentSince(a.total, a) });
+  const s = overviewSentence(judge(a), { comparable: isCompared(a), errorShare: errorShare(a.total.summary), at: (ms) => time(ms, 'utc', start + 10 * minute, 0), silentSince: silentSince(a.total, a) });
   return { text: s.text, details: s.details.map((d) => `${d.service.name} ${plain(d.text)}`) };
 }
 
@@ -121,14 +121,14 @@ describe('sentence', () => {
   });
   it('counts in the plural', () => {
     const gone: Spec = { name: 'gone', now: red(0, 0), usual: red(500, 0) };
-    expect(say(answer(failing, { ...failing, name: 'b' }, gone)).text).toBe('2 of 3 services are failing, 1 gets no requests any more');
+    expect(say(answer(failing, { ...failing, name: 'b' }, gone)).text).toBe('2 of 3 services are failing, 1 no longer gets requests');
     expect(say(answer(failing)).text).toBe('payment is failing');
-    expect(say(answer(gone, { name: 'a', now: red(10, 0) })).text).toBe('1 of 2 services gets no requests any more');
+    expect(say(answer(gone, { name: 'a', now: red(10, 0) })).text).toBe('1 of 2 services no longer gets requests');
   });
   it('finds requests that stopped within the range', () => {
     const a = answer({ name: 'a', now: red(100, 0) }, { name: 'b', now: red(100, 0) });
     a.services[0].calls = [20, 20, 20, 20, 20, 0, 0, 0, 0, 0];
-    expect(say(a)).toEqual({ text: '1 of 2 services gets no requests any more', details: ['a has had no requests since 13:47'] });
+    expect(say(a)).toEqual({ text: '1 of 2 services no longer gets requests', details: ['a has had no requests since 13:47'] });
     a.total.calls = a.services[1].calls = a.services[0].calls;
     expect(say(a)).toEqual({ text: 'No requests since 13:47', details: [] });
     expect(silentSince({ calls: [1, 1, 1, 1, 1, 0, 0, 0, 0, 0] }, a)).toBeNull();
@@ -140,6 +140,6 @@ describe('sentence', () => {
     young.total.summary = red(1000, 6);
     expect(plain(say(young).text)).toBe('0.6 % of the requests to a failed');
     expect(say({ ...answer({ name: 'a', now: red(100, 0), usual: null }), usualStart: nanos(start) }).text).toBe('No errors in a');
-    expect(say(answer()).text).toBe('No requests in the last 10 minutes');
+    expect(say(answer()).text).toBe('No requests in this time range');
   });
 });

@@ -1,5 +1,5 @@
 import { incidentText, type TimeText } from '../../incidents/words';
-import { share } from '../../shell/format';
+import { fixed, share } from '../../shell/format';
 import { serviceLabel } from '../../shell/service';
 import { t } from '../../shell/text';
 import type { ServiceHealth } from './health';
@@ -22,8 +22,6 @@ export interface SentenceContext {
   comparable: boolean;
   /** Share of failed requests of all services together. */
   errorShare: number;
-  /** For example "the last 1 hour". */
-  period: string;
   at: TimeText;
   /** Time from which on no service has requests, or null. */
   silentSince: number | null;
@@ -45,27 +43,27 @@ export function overviewSentence(services: ServiceHealth[], context: SentenceCon
     parts.push(`${subject} ${list.length === 1 ? one : many}`);
   };
   add(failing, t('is failing'), t('are failing'));
-  add(silent, t('gets no requests any more'), t('get no requests any more'));
+  add(silent, t('no longer gets requests'), t('no longer get requests'));
   add(slow, t('is slower than usual'), t('are slower than usual'));
   if (parts.length === 0) parts.push(t('Nothing unusual now'));
   add(ended, t('has recovered'), t('have recovered'));
   return { text: parts.join(', '), details: abnormal.map((service) => ({ service, text: describe(service, at) })) };
 }
 
-function calm(services: ServiceHealth[], { comparable, errorShare, period }: SentenceContext): string {
+function calm(services: ServiceHealth[], { comparable, errorShare }: SentenceContext): string {
   const active = services.filter((s) => s.series.summary.calls > 0);
   const noun = active.length === 1 ? active[0]?.name : t('{active} services', { active: active.length });
-  if (active.length === 0) return t('No requests in {period}', { period });
+  if (active.length === 0) return t('No requests in this time range');
   if (comparable) return t('Nothing unusual in {noun}', { noun });
   return errorShare === 0 ? t('No errors in {noun}', { noun }) : t('{errorShare} of the requests to {noun} failed', { errorShare: share(errorShare), noun });
 }
 
 function describe({ series: { incident, usual }, since, state }: ServiceHealth, at: TimeText): string {
-  if (state === 'silent' || !incident) return since === null ? t('gets no requests any more') : t('has had no requests since {since}', { since: at(since) });
+  if (state === 'silent' || !incident) return since === null ? t('no longer gets requests') : t('has had no requests since {since}', { since: at(since) });
   return incidentText(incident, usual, at);
 }
 
 /** A factor against the usual: `4.9×`. */
 export function factor(x: number): string {
-  return `${x < 9.95 ? x.toFixed(1) : Math.round(x)}×`;
+  return `${x < 9.95 ? fixed(x, 1) : Math.round(x)}×`;
 }

@@ -34,7 +34,7 @@ export function ServiceTable({ services, data, changes, order }: { services: Ser
           <th scope="col" class={css.number}>{t('Errors')}</th>
           <th scope="col" class={classes(css.number, css.wide)}>p50</th>
           <th scope="col" class={css.number}>p95</th>
-          <th scope="col" class={classes(css.factor, css.wide)}><span class="visually-hidden">{t('p95 against the usual')}</span></th>
+          <th scope="col" class={classes(css.factor, css.wide)}><span class="visually-hidden">{t('p95 compared with usual')}</span></th>
           <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('p95 over time')}</span></th>
           <th scope="col" class={classes(css.number, css.wide)}>p99</th>
         </tr>
@@ -70,7 +70,7 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
           {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}><span>{version.to}<span class={css.age}>{ageOf(version.at)}</span></span></Badge></span>}
           {s.inferred && <span class={classes(css.inferred, css.wide)}>{t('inferred')}</span>}
           {since && <span class={classes(css.inferred, css.since)}>{figuresText(s.series, data)}</span>}
-          {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>{t('no requests any more')}</span>}
+          {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>{t('requests stopped')}</span>}
         </span>
       </th>
       <td class={classes(css.number, css.wide)}>{rate(s.rate)}</td>
@@ -84,7 +84,7 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
         {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(slower(summary.p95))} title={t('The slowest requests')}>{p95}</a>}
         {slow && <span class={css.below}>▲ {factor(s.slowdown!)}</span>}
       </td>
-      <td class={classes(css.factor, css.wide)}>{slow && <span title={t('against the usual p95')}>▲ {factor(s.slowdown!)}</span>}</td>
+      <td class={classes(css.factor, css.wide)}>{slow && <span title={t('compared with the usual p95')}>▲ {factor(s.slowdown!)}</span>}</td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={s.series.p95} color={slow ? 'var(--warn-solid)' : 'var(--series-p95)'} dot /></td>
       <td class={classes(css.number, css.wide, css.second)}>{summary.p99 === null ? none : percentile(summary.p99)}</td>
     </tr>

@@ -106,7 +106,7 @@ function tenantOption(target: Target): string {
 
 function collector(target: Target): Snippet {
   return {
-    intro: t('Add this exporter to the configuration of your OpenTelemetry Collector, and its name to the exporters of the traces pipeline.'),
+    intro: t('Add this exporter to your OpenTelemetry Collector\'s configuration, and its name to the exporters of the traces pipeline.'),
     text: `exporters:
   otlp/tracing:
     endpoint: ${target.host}:${target.otlpGRPC}
@@ -124,7 +124,7 @@ service:
 
 function zipkin(target: Target, s: TestSpan): Snippet {
   return {
-    intro: t('Point your Zipkin reporter to http://{host}:{zipkin}/api/v2/spans, or send one test span:', { host: target.host, zipkin: target.zipkin }),
+    intro: t('Point your Zipkin reporter at http://{host}:{zipkin}/api/v2/spans, or send one test span:', { host: target.host, zipkin: target.zipkin }),
     text: `curl -s http://${target.host}:${target.zipkin}/api/v2/spans${tenantOption(target)} -H 'Content-Type: application/json' -d '[{
   "traceId":"${s.trace}","id":"${s.span}","kind":"SERVER","name":"first span",
   "timestamp":${s.start.slice(0, -3)},"duration":250000,"localEndpoint":{"serviceName":"hello"}}]'`,
@@ -140,7 +140,7 @@ function agent(target: Target): Snippet {
 
 function demo(target: Target): Snippet {
   return {
-    intro: t('Send the traces of a shop of ten services, one of which gets a bad version. The program is the one that runs this server.'),
+    intro: t('Send traces of a shop with ten services, one of which gets a bad version. The command is the program that runs this server.'),
     text: `tracing demo --otlp http://${target.host}:${target.otlpHTTP}${target.tenant ? ` --tenant '${target.tenant.name.replaceAll("'", "'\\''")}'` : ''}`,
   };
 }
@@ -149,7 +149,7 @@ function demo(target: Target): Snippet {
 export function missingReceiver(tab: SnippetTab): string {
   switch (tab) {
     case 'zipkin': return t('No receiver listens for Zipkin. Start the server with --collector.zipkin.host-port=:9411.');
-    case 'jaeger': return t('No receiver listens for the datagrams of Jaeger clients. Add the receiver thriftudp to the configuration.');
-    default: return t('No receiver listens for OTLP. Add the receiver otlp to the configuration.');
+    case 'jaeger': return t('No receiver listens for datagrams from Jaeger clients. Add the thriftudp receiver to the configuration.');
+    default: return t('No receiver listens for OTLP. Add the otlp receiver to the configuration.');
   }
 }

@@ -22,8 +22,8 @@ export function AskForm() {
     e.preventDefault();
     const typed = draft.trace.trim();
     const ref = typed ? parseTraceRef(typed) : null;
-    if (typed && !ref) return setProblem(t('This is not a trace ID: write its hex digits, or paste a traceparent or a link.'));
-    if (!ref && !draft.service.trim()) return setProblem(t('Write a trace ID, a service, or both.'));
+    if (typed && !ref) return setProblem(t('This is not a trace ID: enter its hex digits, or paste a traceparent or a link.'));
+    if (!ref && !draft.service.trim()) return setProblem(t('Enter a trace ID, a service, or both.'));
     setProblem('');
     navigate({ ask: { service: draft.service.trim(), operation: draft.operation.trim(), trace: ref ? ref.trace.padStart(32, '0') : '' } });
   };

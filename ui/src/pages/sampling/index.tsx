@@ -56,7 +56,7 @@ function Summary({ data }: { data: Processes<StrategiesOf> | undefined }) {
           ? tn(first.adaptive.operations.length, 'Adaptive sampling of {n} operation, {target} traces/s for each', 'Adaptive sampling of {n} operations, {target} traces/s for each', { target: first.adaptive.targetSamplesPerSecond })
           : tn(own, '{n} service has a strategy or has asked for one; all others keep {share}', '{n} services have a strategy or have asked for one; all others keep {share}', { share: samplerText(first.default.sampler) })}
       </h1>
-      <p class={css.sub}>{t('Is a trace missing? Write its ID, or the service that should have sent it. The answer goes through every place that drops traces, and through everything else that is known: refusals, losses, queues, retention.')}</p>
+      <p class={css.sub}>{t('Is a trace missing? Enter its ID, or the service that should have sent it. This page checks every place that drops traces, and everything else that is known: refusals, losses, queues and retention.')}</p>
     </>
   );
 }
@@ -92,7 +92,7 @@ function Providers({ data }: { data: Processes<StrategiesOf> }) {
       {all.map(({ provider, process }) => <Strategies key={process + provider.component} p={provider} process={process} />)}
       {all.length === 0 && <NotConfigured peers={data.peers} />}
       {silent.map((p) => <p key={p.address} class={css.silent} role="alert"><Mark kind="error" size={13} label="" /> {p.address.replace(/^https?:\/\//, '')}: <code>{p.error}</code></p>)}
-      {data.peers === 0 && all.length > 0 && <p class={css.hint}>{t('These are the strategies of this process. To see those of collectors and agents, list the addresses of their admin extensions in {key}.', { key: 'extensions.query.peers.endpoints' })}</p>}
+      {data.peers === 0 && all.length > 0 && <p class={css.hint}>{t('These are the strategies of this process. To see the strategies of collectors and agents, list the addresses of their admin extensions in {key}.', { key: 'extensions.query.peers.endpoints' })}</p>}
     </>
   );
 }
@@ -110,7 +110,7 @@ function NotConfigured({ peers }: { peers: number }) {
   return (
     <Empty title={t('No sampling extension is configured')}>
       <div class={css.setup}>
-        <p>{peers > 0 ? t('None of the processes has the extension sampling. Programs use the sampler in their own settings.') : t('This process has no extension sampling. If collectors run elsewhere, list the addresses of their admin extensions in extensions.query.peers.endpoints. Otherwise programs use the sampler in their own settings.')}</p>
+        <p>{peers > 0 ? t('None of the processes has the sampling extension. Programs use the sampler in their own settings.') : t('This process has no sampling extension. If collectors run elsewhere, list the addresses of their admin extensions in extensions.query.peers.endpoints. Otherwise, programs use the sampler in their own settings.')}</p>
         <p>{t('To decide in one place which traces programs send, add the extension, for example with a target for each operation:')}</p>
         <pre><code>{example}</code></pre>
         <p>{t('Programs then ask the collector: OTEL_TRACES_SAMPLER=jaeger_remote, or JAEGER_SAMPLER_TYPE=remote.')}</p>

@@ -2,7 +2,7 @@ import type { MissingTrace } from '../../api/deployment';
 import { classes } from '../../shell/controls';
 import { none, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
-import { t } from '../../shell/text';
+import { t, Text } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import { causeText, changeText } from './causes';
@@ -21,7 +21,7 @@ export function Causes({ m }: { m: MissingTrace }) {
           return (
             <li key={i}>
               <span class={css.mark}><Mark kind={sure ? 'warn' : 'partial'} size={13} label="" /></span>
-              <span><b>{text.title}</b>{c.at && c.code === 'refused' && <span class={css.faint}>{t(', last ')}<Time at={Date.parse(c.at)} precision={1} withAge /></span>}{text.reason && <>: <code>{text.reason}</code></>}<br /><span class={css.hint}>{text.hint}</span></span>
+              <span><b>{text.title}</b>{c.at && c.code === 'refused' && <span class={css.faint}><Text of=", last {time}" time={<Time at={Date.parse(c.at)} precision={1} withAge />} /></span>}{text.reason && <>: <code>{text.reason}</code></>}<br /><span class={css.hint}>{text.hint}</span></span>
             </li>
           );
         })}
@@ -38,7 +38,7 @@ export function Changes({ m }: { m: MissingTrace }) {
     <section class={css.section}>
       <h2 class={css.heading}>{t('What would keep such a trace')}</h2>
       <table class={css.table}>
-        <thead><tr><th scope="col">{t('Change')}</th><th scope="col" class={css.number}>{t('Kept there')}</th><th scope="col" class={css.number}>{t('Spans')}</th></tr></thead>
+        <thead><tr><th scope="col">{t('Change')}</th><th scope="col" class={css.number}>{t('Share kept')}</th><th scope="col" class={css.number}>{t('Spans')}</th></tr></thead>
         <tbody>
           {m.changes.map((c, i) => (
             <tr key={i}>

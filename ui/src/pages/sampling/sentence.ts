@@ -1,5 +1,5 @@
 import type { MissingTrace, Stage } from '../../api/deployment';
-import { count, duration, share } from '../../shell/format';
+import { count, duration, fixed, share } from '../../shell/format';
 import type { MarkKind } from '../../shell/icons';
 import { t, tn } from '../../shell/text';
 
@@ -20,17 +20,17 @@ export function leadOf(m: MissingTrace): Lead {
   const stage = decidingStage(m);
   if (m.verdict === 'stored') return storedLead(m);
   if (m.verdict === 'drops' && stage) return { text: dropsText(m, stage), mark: 'error', sub: numberText(stage) };
-  if (m.stored.trace === 'unreadable') return { text: t('Perhaps stored: a part of the store cannot be read'), mark: 'partial', sub: t('The part that can be read does not have the trace. The message below names the other part.') };
-  if (m.causes.some((c) => c.code === 'no_spans')) return { text: t('No span has arrived here yet'), mark: 'error', sub: t('Check the address that the program sends to. The receivers and their addresses are on the page Status.') };
+  if (m.stored.trace === 'unreadable') return { text: t('Perhaps stored: part of the store cannot be read'), mark: 'partial', sub: t('The readable part does not contain the trace. The message below names the other part.') };
+  if (m.causes.some((c) => c.code === 'no_spans')) return { text: t('No span has arrived here yet'), mark: 'error', sub: t('Check the address that the program sends to. The Status page lists the receivers and their addresses.') };
   if (m.stored.service === 'unknown') return unknownLead(m);
   if (m.verdict === 'depends' && stage) return { text: dependsText(m, stage), mark: 'partial', sub: certainty(m) };
-  return { text: m.trace ? t('No sampling drops this trace') : t('No sampling drops traces of {service}', { service: m.service }), mark: 'ok', sub: elsewhere(m) };
+  return { text: m.trace ? t('Sampling does not drop this trace') : t('Sampling does not drop traces of {service}', { service: m.service }), mark: 'ok', sub: elsewhere(m) };
 }
 
 function storedLead(m: MissingTrace): Lead {
   const spans = tn(m.stored.spans, '{n} span', '{n} spans', { n: count(m.stored.spans) });
   if (m.causes.some((c) => c.code === 'other_service')) {
-    return { text: t('Stored with {spans}, but none of {service}', { spans, service: m.service }), mark: 'warn', sub: t('Its spans are of {services}. Either {service} did not continue the trace (it got no traceparent header), its own spans were lost, or it has another name.', { services: m.stored.services.join(', '), service: m.service }) };
+    return { text: t('Stored with {spans}, but none from {service}', { spans, service: m.service }), mark: 'warn', sub: t('Its spans are from {services}. Either {service} did not continue the trace (it got no traceparent header), its spans were lost, or it has another name.', { services: m.stored.services.join(', '), service: m.service }) };
   }
   return { text: t('Stored: the trace has {spans}', { spans }), mark: 'ok', sub: t('It is not missing. If it did not show up in a search, check the time range and the conditions.') };
 }
@@ -39,7 +39,7 @@ function dropsText(m: MissingTrace, s: Stage): string {
   const values = { component: s.component ?? '', service: m.service, kept: share(s.probability ?? 0), needs: share(s.needs ?? 1) };
   if (s.kind === 'client') {
     const of = m.operation ? t('{service} {operation}', { service: m.service, operation: m.operation }) : m.service;
-    return s.needs === undefined ? t('Not sampled: clients of {of} keep nothing', { of }) : t('Not sampled, most likely: {of} is kept at {kept}, this trace needs {needs}', { ...values, of });
+    return s.needs === undefined ? t('Not sampled: clients of {of} keep nothing', { of }) : t('Most likely not sampled: {of} is kept at {kept}, this trace needs {needs}', { ...values, of });
   }
   if (s.method === 'policies') return t('Dropped by {component}: no policy keeps this trace', values);
   return s.needs === undefined ? t('Dropped by {component}: it keeps nothing', values) : t('Dropped by {component}: it keeps {kept} of all traces, this one needs {needs}', values);
@@ -57,28 +57,28 @@ function dependsText(m: MissingTrace, s: Stage): string {
 /** What the number of a trace is, and how it decides. */
 export function numberText(s: Stage): string {
   if (s.needs === undefined) return '';
-  const number = (1 - s.needs).toFixed(3);
+  const number = fixed(1 - s.needs, 3);
   switch (s.method) {
-    case 'consistent': return t('The last 56 bits of the trace ID give the number {number}. A trace is kept when its number is at or above 1 minus the probability. The decision is the same in every process.', { number });
-    case 'hash': return t('A hash of the trace ID gives the number {number}. A trace is kept when its number is at or above 1 minus the probability.', { number });
-    case 'sdk': return t('SDKs compute a number from the trace ID, for this one {number}, and keep a trace when it is at or above 1 minus the probability. Only the service that starts a trace decides; the others follow. A client that sampled before the strategy changed, or has settings of its own, may have decided otherwise.', { number });
+    case 'consistent': return t('The last 56 bits of the trace ID give the number {number}. A trace is kept if its number is at least 1 minus the probability. The decision is the same in every process.', { number });
+    case 'hash': return t('A hash of the trace ID gives the number {number}. A trace is kept if its number is at least 1 minus the probability.', { number });
+    case 'sdk': return t('SDKs compute a number from the trace ID ({number} for this trace) and keep a trace if the number is at least 1 minus the probability. Only the service that starts a trace decides; the others follow. A client that sampled before the strategy changed, or that has its own settings, may have decided differently.', { number });
   }
   return '';
 }
 
 function unknownLead(m: MissingTrace): Lead {
   const sub = m.stored.similar.length > 0
-    ? t('There are spans of {similar}: names must be equal, also in upper and lower case.', { similar: m.stored.similar.join(', ') })
-    : t('It has not arrived, has another name (the attribute service.name of its resource), or all its spans have expired.');
+    ? t('There are spans of {similar}: names must match exactly, including upper and lower case.', { similar: m.stored.similar.join(', ') })
+    : t('It has not arrived, has another name (the resource attribute service.name), or all its spans have expired.');
   return { text: t('No span of {service} is stored', { service: m.service }), mark: 'warn', sub };
 }
 
 function certainty(m: MissingTrace): string {
-  return m.trace ? t('Nothing else drops it for sure. What the spans were is not known here, because they are not stored.') : t('With a trace ID, this page says what each stage does with that trace.');
+  return m.trace ? t('Nothing else is certain to drop it. The spans are not stored, so their content is not known here.') : t('With a trace ID, this page says what each stage does with that trace.');
 }
 
 function elsewhere(m: MissingTrace): string {
-  return m.causes.length > 0 ? t('Look at the other possible reasons below.') : t('It has not arrived: the program did not send it, or sent it to another address.');
+  return m.causes.length > 0 ? t('See the other possible reasons below.') : t('It has not arrived: the program did not send it, or sent it to another address.');
 }
 
 const kinds: Record<string, string> = { consistent: t('Probability'), hash: t('Probability by hash'), sdk: t('Sampling by the client'), rate: t('Rate limit of the client'), policies: t('Tail sampling'), conditions: t('Filter') };

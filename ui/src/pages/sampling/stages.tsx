@@ -1,6 +1,6 @@
 import type { ProcessExplanation, MissingTrace, ProcessAnswer, Stage } from '../../api/deployment';
 import { classes } from '../../shell/controls';
-import { share } from '../../shell/format';
+import { fixed, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { t, Text } from '../../shell/text';
 import { stageName, verdictText } from './sentence';
@@ -13,7 +13,7 @@ export function Stages({ m }: { m: MissingTrace }) {
   return (
     <section class={css.section}>
       <h2 class={css.heading}>{t('What happens to such a trace')}</h2>
-      {empty && <p class={css.note}>{m.service ? t('No client gets a strategy here, and no processor drops spans on purpose.') : t('No processor drops spans on purpose. Write the service to see its strategy.')}</p>}
+      {empty && <p class={css.note}>{m.service ? t('No client gets a strategy here, and no processor drops spans on purpose.') : t('No processor drops spans on purpose. Enter the service to see its strategy.')}</p>}
       <ol class={css.stages}>
         {m.processes.map((p, i) => (p.data ? <ProcessStages key={p.address} m={m} answer={p} data={p.data} index={i} several={several} /> : <Silent key={p.address} p={p} />))}
         <li class={classes(css.stage, m.verdict !== 'stored' && css.off)}>
@@ -32,7 +32,7 @@ function storedText(m: MissingTrace): string {
 }
 
 function Silent({ p }: { p: ProcessAnswer<ProcessExplanation> }) {
-  return <li class={css.stage}><span class={css.mark}><Mark kind="warn" size={15} /></span><span class={css.name}>{p.address.replace(/^https?:\/\//, '')}</span><span class={css.where}><Text of="No answer: {error}" error={<code>{p.error}</code>} /></span><span class={css.value}>{t('unknown')}</span></li>;
+  return <li class={css.stage}><span class={css.mark}><Mark kind="warn" size={15} /></span><span class={css.name}>{p.address.replace(/^https?:\/\//, '')}</span><span class={css.where}><Text of="No response: {error}" error={<code>{p.error}</code>} /></span><span class={css.value}>{t('unknown')}</span></li>;
 }
 
 function ProcessStages({ m, answer, data, index, several }: { m: MissingTrace; answer: ProcessAnswer<ProcessExplanation>; data: ProcessExplanation; index: number; several: boolean }) {
@@ -65,12 +65,12 @@ function StageRow({ s, place, stops, reached, x }: { s: Stage; place: string; st
 function NumberLine({ s }: { s: Stage }) {
   const kept = s.probability!;
   const at = s.needs === undefined ? null : 1 - s.needs;
-  const text = at === null ? t('Kept from {from}', { from: (1 - kept).toFixed(3) }) : t('This trace is at {at}, traces are kept from {from}', { at: at.toFixed(3), from: (1 - kept).toFixed(3) });
+  const text = at === null ? t('Kept from {from}', { from: fixed(1 - kept, 3) }) : t('This trace is at {at}, traces are kept from {from}', { at: fixed(at, 3), from: fixed(1 - kept, 3) });
   return (
     <span class={css.line} role="img" aria-label={text} title={text}>
       <span class={css.kept} style={{ width: `${kept * 100}%` }} />
       {at !== null && <span class={css.here} style={{ left: `${at * 100}%` }} />}
-      <span class={css.labels} aria-hidden="true">{at !== null && <span>{t('trace {at}', { at: at.toFixed(3) })}</span>}<span class={css.from}>{t('kept from {from}', { from: (1 - kept).toFixed(3) })}</span></span>
+      <span class={css.labels} aria-hidden="true">{at !== null && <span>{t('trace {at}', { at: fixed(at, 3) })}</span>}<span class={css.from}>{t('kept from {from}', { from: fixed(1 - kept, 3) })}</span></span>
     </span>
   );
 }

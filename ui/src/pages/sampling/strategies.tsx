@@ -14,7 +14,7 @@ const maxRows = 200;
 
 /** A sampler in a few words: `12.5 %`, `7 traces/s`. */
 export function samplerText(s: Sampler): string {
-  if (s.type === '') return t('as the collector says');
+  if (s.type === '') return t('set by the collector');
   return s.type === 'ratelimiting' ? t('{n} traces/s', { n: s.param }) : share(s.param);
 }
 
@@ -34,7 +34,7 @@ export function Strategies({ p, process }: { p: Provider; process: string }) {
       <div class={css.head}><h2 class={css.heading}>{process ? t('Strategies of {process}', { process }) : t('Strategies')}</h2><span class={css.faint}>{originText(p.default)}</span></div>
       {problem && <p class={css.problem}><Mark kind="warn" size={13} label="" /> <code>{problem}</code></p>}
       <table class={css.table}>
-        <thead><tr><th scope="col">{t('Service')}</th><th scope="col" class={css.number}>{t('Keeps')}</th><th scope="col" class={css.wide}>{t('Source')}</th><th scope="col">{t('Last asked')}</th></tr></thead>
+        <thead><tr><th scope="col">{t('Service')}</th><th scope="col" class={css.number}>{t('Keeps')}</th><th scope="col" class={css.wide}>{t('Source')}</th><th scope="col">{t('Last request')}</th></tr></thead>
         <tbody>
           {found.slice(0, maxRows).map((s) => <StrategyRow key={s.service} s={s} />)}
           <tr><th scope="row" class={css.faint}>{t('all others')}</th><td class={css.number}>{samplerText(p.default.sampler)}</td><td class={css.wide}>{p.default.origin.rule}</td><td>{none}</td></tr>
@@ -64,7 +64,7 @@ function Asked({ s }: { s: ServiceStrategy }) {
   return (
     <span title={title}>
       <Elapsed since={last.at} now={slowNow.value} ago /> <span class={css.faint}><Text of="from {address}" address={last.address} /></span>
-      {last.failed ? <span class={css.bad}> {t('got an error')}</span> : !last.current && <span class={css.bad}> {t('got “{answer}”, outdated', { answer: last.told })}</span>}
+      {last.failed ? <span class={css.bad}> {t('got an error')}</span> : !last.current && <span class={css.bad}> {t('got “{answer}”, which is outdated', { answer: last.told })}</span>}
     </span>
   );
 }
@@ -78,7 +78,7 @@ function Probabilities({ a }: { a: NonNullable<Provider['adaptive']> }) {
         <h2 class={css.heading}>{t('Current probabilities')}</h2>
         <span class={css.faint}>{t('target {target} traces/s for each operation', { target: a.targetSamplesPerSecond })}{a.calculated && <>, <Text of="calculated {time} by {by}" time={<Elapsed since={a.calculated} now={slowNow.value} ago />} by={a.by ?? ''} /></>}</span>
       </div>
-      {a.operations.length === 0 ? <p class={css.note}>{t('No root span with sampling tags has been counted yet. The first calculation comes {time} after the start.', { time: duration(2 * a.interval) })}</p> : (
+      {a.operations.length === 0 ? <p class={css.note}>{t('No root span with sampling tags has been counted yet. The first calculation runs {time} after startup.', { time: duration(2 * a.interval) })}</p> : (
         <>
               <table class={css.table}>
             <thead><tr><th scope="col">{t('Root operation')}</th><th scope="col" class={css.number}>{t('Traces/s')}</th><th scope="col" class={css.number}>{t('Probability')}</th><th scope="col" class={css.wide}>{span.length > 1 ? t('last {time}', { time: duration((Date.parse(span.at(-1)!.at) - Date.parse(span[0].at)) * 1e6) }) : t('over time')}</th></tr></thead>

@@ -71,7 +71,7 @@ export function Examples({ service, role, p95, start, end }: ExamplesProps) {
       </div>
       {error && <Failure what={t('Examples')} error={error} retry={retry} />}
       {reading && q !== null && <Skeleton rows={4} height="28px" />}
-      {!reading && !error && traces.length === 0 && <p class={css.empty}>{kind === 'failing' ? t('Nothing failed in this time range.') : t('There is nothing slow in this time range.')}</p>}
+      {!reading && !error && traces.length === 0 && <p class={css.empty}>{kind === 'failing' ? t('Nothing failed in this time range.') : t('Nothing is slow in this time range.')}</p>}
       <ul ref={list} class={css.examples}>
         {traces.map((trace) => <Example key={trace.traceID} trace={trace} text={texts.get(trace) ?? ''} cut={cuts.get(texts.get(trace) ?? '')} q={q ?? ''} />)}
       </ul>
@@ -100,7 +100,7 @@ function Example({ trace, text, cut, q }: { trace: TraceSummary; text: string; c
     <li data-row class={css.example}>
       <Time at={trace.match} precision={1} />
       <a class={css.exampleName} href={link({ page: 'trace', id: trace.traceID }, { span: trace.matched?.ids[0] ?? '', search: q })} title={partsOf(trace).filter(Boolean).join(', ')}>{trace.errors > 0 && <Mark kind="error" size={12} label={t('failed')} />}<Name text={text} cut={cut} title="" /></a>
-      <span class={css.number} title={t('Duration of the trace, which began at {time}', { time: new Date(millis(trace.start)).toISOString() })}>{duration(trace.duration)}</span>
+      <span class={css.number} title={t('Duration of the trace, which started at {time}', { time: new Date(millis(trace.start)).toISOString() })}>{duration(trace.duration)}</span>
     </li>
   );
 }

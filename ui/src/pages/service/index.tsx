@@ -15,6 +15,7 @@ import { serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { AnswerState, Empty, Messages, Partial, Progress } from '../../shell/states';
 import { t } from '../../shell/text';
+import { lastName } from '../../shell/time-input';
 import { useTitle } from '../../shell/title';
 import { format, link, linked, navigate, view, visit, type Range } from '../../shell/url';
 import { rangeParams, useRequest, type RequestState } from '../../shell/use-request';
@@ -93,7 +94,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
-        : told ? health.state === 'ended' && <Sentence mark="ok" text={t('As usual now.')} causes={[]} /> : <Sentence {...sentence} causes={causes} />}
+        : told ? health.state === 'ended' && <Sentence mark="ok" text={t('Back to normal.')} causes={[]} /> : <Sentence {...sentence} causes={causes} />}
       {expecting && <div class={css.expecting} />}
       {incidents && <div class={css.incidents}><IncidentCards incidents={incidents} at={at} to={to} /></div>}
       {told && health.state !== 'ended' && <Sentence mark="" text="" causes={causes} />}
@@ -115,7 +116,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
               {marked && capable('aggregates') && <OperationHeat service={name} operation={marked.operation.name} start={data.start} end={data.end} />}
             </div>
             <aside class={css.aside} aria-label={t('Callers, calls and examples')}>
-              {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={figuresSeconds(main.total, data)} of={figuresText(main.total, data)} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
+              {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={figuresSeconds(main.total, data)} of={figuresText(main.total, data)} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('This server\'s store does not count calls between services.')}</Partial>}
               <Examples key={role.role} service={name} role={role.role} p95={figuresOf(role.total).p95} start={data.start} end={data.end} />
             </aside>
           </div>
@@ -133,7 +134,7 @@ function Head({ name, errors, role = 'requests', range = view.value.range, told,
       {children}
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
-      {capable('aggregates') && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name), tab: 'times' }))} title={t('Compare its operations with one day earlier, or with any other time')}>{t('Since yesterday')}</Button>}
+      {capable('aggregates') && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name), tab: 'times' }))} title={t('Compare its operations with yesterday or any other time')}>{t('Since yesterday')}</Button>}
       {errors && !told && <Button kind={told === undefined ? 'primary' : undefined} onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain', range }))}>{t('Explain errors')}</Button>}
     </div>
   );
@@ -163,14 +164,13 @@ function Blank({ name, answer }: { name: string; answer: RequestState<OneService
 /** A service without spans in the range. */
 function Nothing({ name, answer, map }: { name: string; answer: RequestState<OneService>; map: RequestState<ServiceMap> }) {
   const peer = !!map.data?.nodes.name.some((n, i) => n === name && map.data!.nodes.peer[i]);
-  const wider = [['now-24h', t('Last 24 hours')], ['now-7d', t('Last 7 days')]] as const;
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
       <Head name={name} />
       <div class={css.notice}>
-        <Empty title={peer ? t('This system sends no spans. Others name it as the system that they call.') : t('This service has no spans in this time range.')}>
-          {wider.map(([from, label]) => <a key={from} href={format(linked({ page: 'service', name }, { range: { from, to: 'now' } }))}>{label}</a>)}
+        <Empty title={peer ? t('This system sends no spans. Other services name it as the system that they call.') : t('This service has no spans in this time range.')}>
+          {['now-24h', 'now-7d'].map((from) => <a key={from} href={format(linked({ page: 'service', name }, { range: { from, to: 'now' } }))}>{lastName(from.slice(4))}</a>)}
           <a href={link({ page: 'services' })}>{t('All services')}</a>
           {!peer && <a href={link({ page: 'sampling' }, { ask: { service: name, operation: '', trace: '' } })}>{t('Why are its traces missing?')}</a>}
         </Empty>

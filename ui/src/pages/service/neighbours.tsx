@@ -49,8 +49,8 @@ export function Neighbours({ answer, service, seconds, of = '', outgoing: some }
   const outgoing = (n: Neighbour, error = ''): string => edgeQuery({ name: service }, n, error);
   return (
     <>
-      <List service={service} of={of} title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it begins traces, or its callers are not instrumented.')} />
-      <List service={service} of={of} title={t('Calls')} list={calls} seconds={seconds} query={outgoing} empty={some ? t('Its outgoing calls do not say what they call. Attributes such as peer.service, db.system.name or messaging.system do.') : t('It calls no other service.')} />
+      <List service={service} of={of} title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it starts traces, or its callers are not instrumented.')} />
+      <List service={service} of={of} title={t('Calls')} list={calls} seconds={seconds} query={outgoing} empty={some ? t('Its outgoing calls do not say what they call. Set an attribute such as peer.service, db.system.name or messaging.system.') : t('It calls no other service.')} />
       <Messages messages={messages} />
     </>
   );

@@ -109,7 +109,7 @@ function Row({ o, cut, role, data, service, marked, scale, callees }: Omit<RoleP
       </td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={o.p95} color={isSlow ? 'var(--warn-solid)' : 'var(--series-p95)'} width={84} dot /></td>
       <td class={classes(css.number, css.wide, css.second)}>{quantile(figures, 'p99')}</td>
-      <td class={classes(css.time, css.wide)} title={role.role === 'internal' ? t('Internal spans lie within others of the service') : undefined}>{role.role === 'internal' ? none : <span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span>}</td>
+      <td class={classes(css.time, css.wide)} title={role.role === 'internal' ? t('Internal spans lie within other spans of the service') : undefined}>{role.role === 'internal' ? none : <span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span>}</td>
     </tr>
   );
 }

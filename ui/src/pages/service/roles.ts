@@ -39,8 +39,8 @@ export function missingKind(s: OneService): { what: string; advice: string } | n
   return {
     what: t('No requests: this service sends {kinds}. Requests are spans of kind server or consumer.', { kinds: only }),
     advice: calls
-      ? t('Enable the instrumentation of the server or the message consumer of this service, or set the kind of the spans that handle requests to SERVER or CONSUMER. A service that only calls others has none.')
-      : t('Set the kind of the spans that handle requests to SERVER or CONSUMER when they are started. Instrumentation libraries of servers do so; spans that are started by hand have the kind INTERNAL.'),
+      ? t('Enable instrumentation for this service\'s server or message consumer, or set the kind of the spans that handle requests to SERVER or CONSUMER. A service that only calls others has no such spans.')
+      : t('When you start the spans that handle requests, set their kind to SERVER or CONSUMER. Instrumentation libraries for servers do this; spans started by hand have kind INTERNAL.'),
   };
 }
 

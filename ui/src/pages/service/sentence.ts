@@ -20,11 +20,11 @@ export function serviceSentence(h: ServiceHealth, stopped: number | null, at: Ti
   const text = incident ? t('{service} {incident}.', { service: h.name, incident: incidentText(incident, usual, at) }) : '';
   if (h.state === 'failing') return { mark: 'error', text };
   if (stopped !== null) return { mark: 'warn', text: t('No requests since {time}.', { time: at(stopped) }) };
-  if (h.state === 'silent') return { mark: 'warn', text: t('No requests any more.') };
+  if (h.state === 'silent') return { mark: 'warn', text: t('Requests have stopped.') };
   if (summary.calls === 0) return { mark: '', text: t('No requests in this time range.') };
   if (h.state === 'slow') return { mark: 'warn', text };
   const values = { share: share(h.errorShare), p95: percentile(summary.p95 ?? 0) };
-  if (h.state === 'ended') return { mark: 'partial', text: t('As usual now: {text}', { text }) };
+  if (h.state === 'ended') return { mark: 'partial', text: t('Back to normal: {text}', { text }) };
   if (usual) return { mark: 'ok', text: t('As usual: {share} of requests fail, p95 is {p95}.', values) };
   return { mark: '', text: t('{share} of requests fail, p95 is {p95}. There is not enough earlier data to compare with.', values) };
 }
@@ -51,7 +51,7 @@ export function causesOf(s: OneService, service: string): Cause[] {
   }
   const call = mostFailing(calls.operations);
   if (call && figuresOf(call).errors >= failures / 2 && errorShare(figuresOf(call)) >= failingCalls) {
-    causes.push({ text: t('Of its calls {operation}, {share} failed.', { share: share(errorShare(figuresOf(call))), operation: call.name }), q: operationQuery(service, call.name, 'error') });
+    causes.push({ text: t('{share} of its {operation} calls failed.', { share: share(errorShare(figuresOf(call))), operation: call.name }), q: operationQuery(service, call.name, 'error') });
   }
   return causes;
 }

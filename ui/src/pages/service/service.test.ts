@@ -61,13 +61,13 @@ describe('sentence', () => {
     const failing = say(red(1000, 100), red(1000, 1), null, incident('errors', red(400, 100)));
     expect(failing).toEqual({ mark: 'error', text: expect.stringMatching(/^pay fails 25\.0.% of requests, usually 0\.1.%, since 01:00\.$/) as string });
     expect(say(red(1000, 100), red(1000, 1), null, incident('errors', red(400, 100), '6000000000000')).text)
-      .toMatch(/^As usual now: pay failed 25\.0.% of requests, usually 0\.1.%, ended 01:40 after 40.min/);
+      .toMatch(/^Back to normal: pay failed 25\.0.% of requests, usually 0\.1.%, ended 01:40 after 40.min/);
     expect(say(red(1000, 0), red(1000, 0, 1e9), null, incident('slow', red(400, 0, 3e9))).text).toMatch(/^pay is slow: p95 3\.0.s, usually 1\.0.s, since 01:00\.$/);
     expect(say(red(1000), red(1000))).toEqual({ mark: 'ok', text: expect.stringMatching(/^As usual/) as string });
     expect(say(red(1000), null).text).toContain('not enough earlier data');
     expect(say(red(1000), red(1000), 3_700_000).text).toBe('No requests since 01:01.');
     expect(say(red(1000), red(1000), -60_000).text).toBe('No requests since 1969-12-31 23:59.');
-    expect(say(none, red(900))).toEqual({ mark: 'warn', text: 'No requests any more.' });
+    expect(say(none, red(900))).toEqual({ mark: 'warn', text: 'Requests have stopped.' });
     expect(say(none, red(9))).toEqual({ mark: '', text: 'No requests in this time range.' }); // a quiet hour is usual
   });
 });
@@ -77,7 +77,7 @@ describe('causes', () => {
     const s = service({ requests: series('', red(1000, 100)), calls: series('', red(1000, 90)) });
     s.roles[0].operations = [series('A', red(500, 95)), series('B', red(500, 5))];
     s.roles[1].operations = [series('ok', red(1000)), series('GET', red(900, 90))];
-    expect(causesOf(s, 'pay').map((c) => c.text.replaceAll('\u202f', ' '))).toEqual(['95.0 % of the failures are in A.', 'Of its calls GET, 10.0 % failed.']);
+    expect(causesOf(s, 'pay').map((c) => c.text.replaceAll('\u202f', ' '))).toEqual(['95.0 % of the failures are in A.', '10.0 % of its GET calls failed.']);
     expect(causesOf(s, 'pay')[0].q).toBe('{ service = "pay" && name = "A" && error }');
     s.roles[0].operations = [series('A', red(500, 50)), series('B', red(500, 50))];
     s.roles[1].operations = [series('GET', red(9000, 90))];

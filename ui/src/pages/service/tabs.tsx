@@ -59,7 +59,7 @@ export function SpansTab({ id, service, role, start, end, facets }: SpansTabProp
 const roles: Record<RoleName, { label: () => string; title: () => string }> = {
   requests: { label: () => t('Requests'), title: () => t('Server and consumer spans') },
   calls: { label: () => t('Outgoing calls'), title: () => t('Client and producer spans') },
-  internal: { label: () => t('Internal spans'), title: () => t('Spans of the kind internal, or without a kind') },
+  internal: { label: () => t('Internal spans'), title: () => t('Spans of kind internal, or without a kind') },
 };
 
 /** Chooses the kind of spans, if the service has several. */

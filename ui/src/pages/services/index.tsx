@@ -39,7 +39,7 @@ export default function ServicesPage() {
   const shown = ordered(judged, order).filter((s) => s.name.toLowerCase().includes(needle));
   const bad = judged.filter((s) => s.state !== 'normal' && s.state !== 'ended').length;
   const more = needle !== '' && answer.messages.length > 0; // the answer has the busiest services only
-  const first = isCompared(data) ? t('most abnormal') : t('highest share of errors');
+  const first = isCompared(data) ? t('most unusual') : t('highest share of errors');
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading services')} />

@@ -42,7 +42,7 @@ export function FoundNames({ text, without, alone }: { text: string; without: st
   return (
     <>
       <p class={css.notice}>{t('Not among the busiest services of this time range:')}</p>
-      <ul ref={list} class={css.list} aria-label={t('Further services')}>{names.map((name) => <Item key={name} name={name} href={link({ page: 'service', name })} />)}</ul>
+      <ul ref={list} class={css.list} aria-label={t('More services')}>{names.map((name) => <Item key={name} name={name} href={link({ page: 'service', name })} />)}</ul>
     </>
   );
 }

@@ -10,7 +10,7 @@ import page from './status.module.css';
 export function parts(b: Balance): { label: string; spans: number; bad?: boolean }[] {
   const onPurpose = b.dropped - b.lost;
   const all = [
-    { label: t('stored'), spans: b.stored, always: b.sent === 0 }, { label: t('sent on'), spans: b.sent, always: false }, { label: t('refused'), spans: b.refused, bad: true, always: true },
+    { label: t('stored'), spans: b.stored, always: b.sent === 0 }, { label: t('forwarded'), spans: b.sent, always: false }, { label: t('refused'), spans: b.refused, bad: true, always: true },
     { label: t('dropped on purpose'), spans: onPurpose, always: false }, { label: t('lost'), spans: b.lost, bad: true, always: true },
     { label: t('in queues'), spans: b.queued, always: true }, { label: t('held'), spans: b.held, always: true },
   ];
@@ -24,9 +24,9 @@ export function verdictText(b: Balance): { text: string; kind: 'ok' | 'warn' | '
   switch (b.verdict) {
     case 'balanced': return { text: t('Balances: each span has exactly one outcome.'), kind: 'ok' };
     case 'in_progress': return { text: t('Balances: requests are being processed.'), kind: 'ok' };
-    case 'twice': return { text: t('{n} spans were stored by one exporter and refused by another one, so they count as both. Their senders send them again.', { n }), kind: 'warn' };
-    case 'more': return { text: t('{n} more spans left than came: an earlier process left them in a queue on disk, or a processor makes spans.', { n }), kind: 'partial' };
-    case 'unknown': return { text: t('Whether it balances is unknown: a processor is in pipelines with different numbers of exporters, and has one account.'), kind: 'partial' };
+    case 'twice': return { text: t('{n} spans were stored by one exporter and refused by another, so they count as both. Their senders resend them.', { n }), kind: 'warn' };
+    case 'more': return { text: t('{n} more spans left than arrived: an earlier process left them in a queue on disk, or a processor creates spans.', { n }), kind: 'partial' };
+    case 'unknown': return { text: t('Whether it balances is unknown: a processor is shared by pipelines with different numbers of exporters, and its counters are not separate.'), kind: 'partial' };
     default: return { text: t('Does not balance: {n} spans have no outcome. Please report this.', { n }), kind: 'warn' };
   }
 }
@@ -46,7 +46,7 @@ function Equation({ b }: { b: Balance }) {
   const verdict = verdictText(b);
   return (
     <div class={css.balance}>
-      <p class={css.name}>{tn(b.pipelines.length, 'Pipeline {names}', 'Pipelines {names}', { names: b.pipelines.join(', ') })}{b.ways > 1 && <span class={css.note}> {t('each span goes to {ways} exporters, and counts for each', { ways: b.ways })}</span>}</p>
+      <p class={css.name}>{tn(b.pipelines.length, 'Pipeline {names}', 'Pipelines {names}', { names: b.pipelines.join(', ') })}{b.ways > 1 && <span class={css.note}> {t('each span goes to {ways} exporters and counts once for each', { ways: b.ways })}</span>}</p>
       <dl class={css.equation}>
         <div class={css.term}><dd>{count(b.received)}</dd><dt>{t('received')}</dt></div>
         {parts(b).map((p, i) => (

@@ -61,7 +61,7 @@ function Scope({ data }: { data: Processes<Details> }) {
   const text = data.peers > 0
     ? tn(data.peers, 'This process and {n} other one.', 'This process and {n} others.')
     : t('This page shows the process that serves it. To see other processes, list the addresses of their admin extensions in {key}.', { key: 'extensions.query.peers.endpoints' });
-  return <p class={css.facts}>{text}{data.hidden && <> <Partial>{t('What depends on the data of all tenants together is not shown to tenants.')}</Partial></>}</p>;
+  return <p class={css.facts}>{text}{data.hidden && <> <Partial>{t('Data about all tenants together is not shown to tenants.')}</Partial></>}</p>;
 }
 
 /** Name of a process for readers. */
@@ -76,7 +76,7 @@ function Process({ answer, all, samples }: { answer: ProcessAnswer<Details>; all
     return (
       <section class={css.section}>
         <h2 class={css.heading}>{processName(answer)}</h2>
-        <p class={css.problem} role="alert"><Mark kind="error" size={13} label="" /> <Text of="No answer: {error}" error={<code>{answer.error}</code>} /></p>
+        <p class={css.problem} role="alert"><Mark kind="error" size={13} label="" /> <Text of="No response: {error}" error={<code>{answer.error}</code>} /></p>
       </section>
     );
   }

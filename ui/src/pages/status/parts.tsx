@@ -26,7 +26,7 @@ export function Problems({ d }: { d: Details }) {
         </li>
       ))}
       {reload.problem && (
-        <li class={css.problem}><Mark kind="warn" size={13} label="" /> <Text of="The last change of the configuration was not applied, the previous one is in use: {problem}" problem={<code>{reload.problem}</code>} /></li>
+        <li class={css.problem}><Mark kind="warn" size={13} label="" /> <Text of="The last configuration change was not applied; the previous configuration is in use: {problem}" problem={<code>{reload.problem}</code>} /></li>
       )}
     </ul>
   );
@@ -36,7 +36,7 @@ export function Problems({ d }: { d: Details }) {
 export function reasonText(reason: string): string {
   const texts: Record<string, string> = {
     policy: t('on purpose'), evicted: t('to make space'), stopping: t('the process stopped'), overflow: t('the queue was full'), permanent: t('rejected as invalid'), too_large: t('too large'),
-    over_budget: t('no memory left'), overloaded: t('overloaded'), unavailable: t('not available'), deadline: t('too slow'), canceled: t('the client left'), lost: t('damaged files'), bug: t('a bug'),
+    over_budget: t('no memory left'), overloaded: t('overloaded'), unavailable: t('not available'), deadline: t('too slow'), canceled: t('the client disconnected'), lost: t('damaged files'), bug: t('a bug'),
   };
   return texts[reason] ?? reason;
 }
@@ -85,7 +85,7 @@ export function Queues({ queues, hidden }: { queues: Queue[]; hidden: boolean })
           <thead>
             <tr>
               <th scope="col">{t('Exporter')}</th><th scope="col" class={css.wide}>{t('Kept in')}</th><th scope="col" class={css.number}>{t('Spans')}</th><th scope="col" class={css.number}>{t('Oldest')}</th>
-              <th scope="col" class={css.number}>{t('Used of limit')}</th><th scope="col" class={css.wide}>{t('When full')}</th>
+              <th scope="col" class={css.number}>{t('Used')}</th><th scope="col" class={css.wide}>{t('When full')}</th>
             </tr>
           </thead>
           <tbody>

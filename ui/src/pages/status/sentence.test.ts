@@ -31,7 +31,7 @@ describe('statusSentence', () => {
 
   it('says nothing about what is hidden', () => {
     const all = { ...answerOf(processWith(intake({ refused: 5 }))), hidden: true };
-    expect(statusSentence(all, 5).text).toBe('All components work; counters of all tenants are not shown to tenants');
+    expect(statusSentence(all, 5).text).toBe('All components work; counters across tenants are not shown to tenants');
   });
 });
 

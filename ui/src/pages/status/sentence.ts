@@ -24,7 +24,7 @@ export function statusSentence({ processes, hidden }: Processes<Details>, rate: 
   const silent = processes.length - known.length;
   if (silent > 0) return { text: tn(silent, '{n} of {all} processes does not answer', '{n} of {all} processes do not answer', { all: processes.length }), mark: 'warn' };
   const bad = degraded(known);
-  if (hidden) return bad ? { text: t('Degraded: {component}', bad), mark: 'warn' } : { text: t('All components work; counters of all tenants are not shown to tenants'), mark: 'ok' };
+  if (hidden) return bad ? { text: t('Degraded: {component}', bad), mark: 'warn' } : { text: t('All components work; counters across tenants are not shown to tenants'), mark: 'ok' };
   if (bad) return { text: t('Degraded: {component}: {reason}', bad), mark: 'warn' };
   return counters(sums(known), rate);
 }

@@ -39,7 +39,7 @@ function MemoryLimits({ d, titled }: { d: Details; titled: boolean }) {
 }
 
 const capabilityNames: [keyof Capabilities, string][] = [
-  ['aggregates', t('Counting of spans')], ['attributes', t('Attribute names')], ['dependencies', t('Dependencies')],
+  ['aggregates', t('Span counts')], ['attributes', t('Attribute names')], ['dependencies', t('Dependencies')],
   ['metrics', t('Service performance')], ['archive', t('Archive')], ['tail', t('Live tail')], ['tenancy', t('Tenants')], ['demo', t('Demo data')],
 ];
 

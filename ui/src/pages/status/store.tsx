@@ -18,11 +18,11 @@ export function Store({ s, title }: { s: StoreState; title: string }) {
       {s.problem && <p class={css.problem} role="alert">{s.problem}</p>}
       <dl class={css.facts2}>
         <Pair name={t('Spans')} value={count(s.spans)} />
-        {s.spans > 0 && s.bytes > 4 * s.logBytes && <Pair name={t('Bytes for each span')} value={bytes(Math.round(s.bytes / s.spans))} />}
+        {s.spans > 0 && s.bytes > 4 * s.logBytes && <Pair name={t('Bytes per span')} value={bytes(Math.round(s.bytes / s.spans))} />}
         {s.place && <Pair name={t('Folder')} value={<code>{s.place}</code>} />}
         {s.place && <Pair name={t('Segments')} value={s.quarantined > 0 ? t('{n}, and {q} files in quarantine', { n: count(s.segments), q: s.quarantined }) : count(s.segments)} />}
         {s.logBytes > 0 && <Pair name={t('Write-ahead log')} value={bytes(s.logBytes)} />}
-        {(s.free ?? 0) > 0 && <Pair name={t('Free on the disk')} value={bytes(s.free!)} />}
+        {(s.free ?? 0) > 0 && <Pair name={t('Free disk space')} value={bytes(s.free!)} />}
       </dl>
       <Retention s={s} />
     </section>
@@ -44,7 +44,7 @@ function Retention({ s }: { s: StoreState }) {
       <p class={css.sideText}>
         {oldest === 0 ? t('Nothing is stored.') : s.oldestStart ? <Text of="The oldest span started {start} ago; the first arrived {age} ago." start={elapsed(Date.parse(s.oldestStart), slowNow.value)} age={elapsed(oldest, slowNow.value)} /> : <Text of="The oldest spans arrived {age} ago." age={elapsed(oldest, slowNow.value)} />}{' '}
         {next && t('{spans} spans ({bytes}) will be deleted within {time}.', { spans: short(next.spans), bytes: bytes(next.bytes), time: duration(next.within) })}
-        {!next && s.retention > 0 && oldest > 0 && t('Nothing will be deleted within a day.')}
+        {!next && s.retention > 0 && oldest > 0 && t('Nothing will be deleted within the next day.')}
       </p>
       {s.gaps.length > 0 && (
         <ul class={css.gaps} aria-label={t('Times without spans')}>

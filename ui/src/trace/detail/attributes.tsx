@@ -104,7 +104,7 @@ function ItemActions({ state, detail, scope, attribute: a }: ItemProps) {
       {isSearchable(state, a) && <SearchActions field={field} name={a.key} detail={detail} />}
       {isSearchable(state, a) && own && <Button kind="quiet" icon="plus" class={css.action} label={alike ? t('Leave {key} out of “Find more like this”', { key: a.key }) : t('Use {key} in “Find more like this”', { key: a.key })} aria-pressed={alike} onClick={() => toggleAlike(state, field.field)} />}
       {own && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? t('Remove {key} from the rows', { key: a.key }) : t('Show {key} in the rows', { key: a.key })} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
-      <Button kind="quiet" icon="copy" class={css.action} label={t('Copy {key}', { key: a.key })} onClick={() => void copy(a.value, 'Value')} />
+      <Button kind="quiet" icon="copy" class={css.action} label={t('Copy {key}', { key: a.key })} onClick={() => void copy(a.value, t('Value'))} />
     </span>
   );
 }
@@ -120,7 +120,7 @@ export function SearchActions({ field, name, detail }: { field: FieldValue; name
   return (
     <>
       <Action icon="filter" label={t('Find spans with this {key}', { key: name })} href={exploreLink(spansWith(field), detail)} />
-      <Action icon="minus" label={t('Find spans of this operation with another {key}', { key: name })} href={exploreLink(spansWithout(field, detail), detail)} />
+      <Action icon="minus" label={t('Find spans of this operation with a different {key}', { key: name })} href={exploreLink(spansWithout(field, detail), detail)} />
       <Action icon="group" label={t('Group the spans of this operation by {key}', { key: name })} href={groupLink(field.field, detail)} />
     </>
   );

@@ -77,7 +77,7 @@ function NoTemplates({ state }: { state: TraceState }) {
   return (
     <>
       <h3 class={css.group}>{t('Links to logs, dashboards or tickets')}</h3>
-      <p class={css.nothing}><Text of="The server has no link template. Add one to its configuration, for example for logs; {more} says what else an address can have." more={<a href="docs/link-templates.html" target="_blank" rel="noopener">{t('Links to other systems')}</a>} /></p>
+      <p class={css.nothing}><Text of="The server has no link template. Add one to its configuration, for example for logs; {more} describes what else a URL can contain." more={<a href="docs/link-templates.html" target="_blank" rel="noopener">{t('Links to other systems')}</a>} /></p>
       <div class={code.code}><pre tabIndex={0} role="region" aria-label={t('Example of a link template')}>{example}</pre></div>
       <Button icon="copy" onClick={() => void copy(example, t('Example'))}>{t('Copy the example')}</Button>
     </>

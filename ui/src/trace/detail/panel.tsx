@@ -109,7 +109,7 @@ function SpanLinks({ links }: { links: FilledLink[] }) {
 function errorText(d: SpanDetail): string {
   const type = d.attributes.find((a) => a.key === 'error.type')?.value ?? '';
   const repeated = d.events.some((e) => isException(e) && e.attributes.some((a) => a.key === 'exception.message' && a.value !== '' && d.statusMessage.includes(a.value)));
-  return (repeated ? type : d.statusMessage || type) || 'error';
+  return (repeated ? type : d.statusMessage || type) || t('error');
 }
 
 /** Duration, its share of the trace, and how much of it is on the critical path. */
@@ -138,10 +138,10 @@ function spanActions(state: TraceState, span: number, detail: SpanDetail | null,
       { label: t('Find other spans of this service'), onSelect: () => navigate(exploreView(spansBeside(detail), detail)) },
       { label: t('Group the spans of this operation by status'), onSelect: () => visit(groupLink('status', detail)) },
     ] : []),
-    ...(server && config.value?.links?.length === 0 ? [{ label: t('Link to logs or dashboards'), title: t('Says what to write into the configuration'), onSelect: onLinks }] : []),
-    { label: t('Copy as JSON'), disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), 'Span') },
+    ...(server && config.value?.links?.length === 0 ? [{ label: t('Link to logs or dashboards'), title: t('Shows what to add to the configuration'), onSelect: onLinks }] : []),
+    { label: t('Copy as JSON'), disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), t('Span')) },
     { label: t('Copy span ID'), onSelect: () => void copy(id, t('Span ID')) },
-    ...(server ? [{ label: t('Copy link to the span'), onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, 'Link') }] : []),
+    ...(server ? [{ label: t('Copy link to the span'), onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, t('Link')) }] : []),
   ];
 }
 
@@ -174,7 +174,7 @@ function MoreLikeThis({ state, detail }: { state: TraceState; detail: SpanDetail
 /** What produced the span. */
 function Resource({ state, detail }: { state: TraceState; detail: SpanDetail }) {
   const text = (key: string, value: string): Attribute[] => (value ? [{ key, type: 'string', value }] : []);
-  const ids = [...text(t('span id'), detail.spanID), ...text(t('parent span id'), detail.parentSpanID), ...text(t('trace state'), detail.traceState)];
+  const ids = [...text(t('span ID'), detail.spanID), ...text(t('parent span ID'), detail.parentSpanID), ...text(t('trace state'), detail.traceState)];
   const { scope } = detail;
   return (
     <>

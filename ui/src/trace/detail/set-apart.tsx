@@ -28,8 +28,8 @@ export function SetApart({ state, detail }: { state: TraceState; detail: SpanDet
   const found = data ? apartOf(detail, data) : [];
   if (found.length === 0) return null;
   return (
-    <section class={css.apart} aria-label={t('Set apart from the usual')}>
-      <h3 class={css.group}>{t('Set apart from the usual')} <span>{t('share of {n} calls in the day before', { n: count(data!.spans) })}</span></h3>
+    <section class={css.apart} aria-label={t('Unusual attributes')}>
+      <h3 class={css.group}>{t('Unusual attributes')} <span>{t('share of {n} calls in the day before', { n: count(data!.spans) })}</span></h3>
       <ul>
         {found.map((a) => (
           <li key={a.field}>

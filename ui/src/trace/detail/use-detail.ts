@@ -1,5 +1,6 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SpanDetail } from '../../api/types';
+import { t } from '../../shell/text';
 import type { TraceSource } from '../model/types';
 
 /** A span in full, or why it is not there yet. */
@@ -24,7 +25,7 @@ export function useDetail(source: TraceSource, id: string, version: object): Det
       const detail = spans.find((s) => s.spanID === id) ?? spans[0] ?? null;
       if (detail) kept.set(id, detail);
       if (kept.size > maxKept) kept.delete(kept.keys().next().value!);
-      setAnswer({ id, detail, error: detail ? null : new Error('The span is not stored any more.') });
+      setAnswer({ id, detail, error: detail ? null : new Error(t('The span is no longer stored.')) });
     }, (error: unknown) => {
       if (!abort.signal.aborted) setAnswer({ id, detail: null, error: error instanceof Error ? error : new Error(String(error)) });
     });

@@ -9,8 +9,8 @@ import { isZipkin, parseZipkin } from './zipkin';
 /** Reads the spans of a document. `where` names its place. Throws a FileError if the format is not known. */
 export function parseDocument(doc: unknown, take: (span: FileSpan) => void, where: string): void {
   const valid = (span: FileSpan): void => {
-    if (!span.traceID) throw new FileError(`${where}: span ${span.spanID || t('without id')} has no trace id.`);
-    if (!span.spanID) throw new FileError(`${where}: a span of trace ${span.traceID} has no span id.`);
+    if (!span.traceID) throw new FileError(t('{where}: span {span} has no trace ID.', { where, span: span.spanID || t('without ID') }));
+    if (!span.spanID) throw new FileError(t('{where}: a span of trace {trace} has no span ID.', { where, trace: span.traceID }));
     take(span);
   };
   if (Array.isArray(doc)) {
@@ -30,5 +30,5 @@ function parseObject(doc: Json, take: (span: FileSpan) => void, where: string): 
 }
 
 function unknownFormat(where: string, what: string): FileError {
-  return new FileError(`${where}: ${what} is not a trace in the format of Jaeger, OTLP or Zipkin.`);
+  return new FileError(t('{where}: {what} is not a Jaeger, OTLP or Zipkin trace.', { where, what }));
 }

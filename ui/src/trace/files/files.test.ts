@@ -183,9 +183,9 @@ describe('mistakes', () => {
     ['a key without value', '{"a": [true, {"b" 1}]}', 'Line 1, column 19: this is not JSON, “1}]}” cannot be here.'],
     ['a list that ends as an object', '[{"a": [1}]', 'Line 1, column 10: this is not JSON, “}]” cannot be here.'],
     ['cut off', JSON.stringify(jaeger).slice(0, 200), 'Line 1, column 1: the JSON document that begins here has no end. The file may be cut off.'],
-    ['another format', { a: 1, b: 2 }, 'The document: an object with “a”, “b” is not a trace in the format of Jaeger, OTLP or Zipkin.'],
-    ['a list of numbers', '[1]', 'The document: a list of values is not a trace in the format of Jaeger, OTLP or Zipkin.'],
-    ['a bad id', otlp([{ ...span('1', '', 0, 1), traceId: 'xyz' }]), 'The document: trace id: “xyz” is not a hexadecimal id of at most 32 digits.'],
+    ['another format', { a: 1, b: 2 }, 'The document: an object with “a”, “b” is not a Jaeger, OTLP or Zipkin trace.'],
+    ['a list of numbers', '[1]', 'The document: a list of values is not a Jaeger, OTLP or Zipkin trace.'],
+    ['a bad id', otlp([{ ...span('1', '', 0, 1), traceId: 'xyz' }]), 'The document: trace ID: “xyz” is not a hexadecimal ID of at most 32 digits.'],
     ['no trace', { data: [] }, 'The file has no new spans.'],
     ['damaged gzip', gzipSync('{}').subarray(0, 15), 'The file cannot be decompressed: it is damaged or cut off.'],
   ])('%s', async (_, input, text) => {
@@ -194,7 +194,7 @@ describe('mistakes', () => {
   it('keep what comes before them', async () => {
     const files = await open(JSON.stringify(otlp([span('1', '', 0, 1)])) + '\n{"resourceSpans": [}]}\n');
     expect(files.list()).toHaveLength(1);
-    expect(files.problems[0].text).toBe('Line 2, column 20: this is not JSON, “}]}” cannot be here. What comes before it was read: 1 span.');
+    expect(files.problems[0].text).toBe('Line 2, column 20: this is not JSON, “}]}” cannot be here. The 1 span before that was read.');
   });
 });
 

@@ -32,7 +32,7 @@ function processOf(p: unknown): Process {
 }
 
 function spanOf(s: Json, trace: Json, processes: Map<string, Process>, where: string): FileSpan {
-  const span = newSpan(id(s.traceID ?? trace.traceID, 32, t('{where}: trace id', { where })), id(s.spanID, 16, t('{where}: span id', { where })));
+  const span = newSpan(id(s.traceID ?? trace.traceID, 32, t('{where}: trace ID', { where })), id(s.spanID, 16, t('{where}: span ID', { where })));
   if (!span.traceID) throw new FileError(`${where}: a span has no trace id.`);
   const process = isObject(s.process) ? processOf(s.process) : processes.get(text(s.processID)) ?? processOf(null);
   span.service = process.service;

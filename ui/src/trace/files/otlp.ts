@@ -41,8 +41,8 @@ function scopeOf(s: Json): FileSpan['scope'] {
 }
 
 function spanOf(s: Json, service: string, resource: Attribute[], scope: FileSpan['scope'], where: string): FileSpan {
-  const span = newSpan(id(s.traceId ?? s.trace_id, 32, t('{where}: trace id', { where })), id(s.spanId ?? s.span_id, 16, t('{where}: span id', { where })));
-  span.parentSpanID = id(s.parentSpanId ?? s.parent_span_id, 16, t('{where}: parent span id', { where }));
+  const span = newSpan(id(s.traceId ?? s.trace_id, 32, t('{where}: trace ID', { where })), id(s.spanId ?? s.span_id, 16, t('{where}: span ID', { where })));
+  span.parentSpanID = id(s.parentSpanId ?? s.parent_span_id, 16, t('{where}: parent span ID', { where }));
   span.traceState = text(s.traceState);
   span.service = service;
   span.name = text(s.name) || emptyName;

@@ -1,6 +1,7 @@
 // Spans of files, in the form in which the server describes spans, and helpers of the parsers.
 
 import type { Attribute, Nanos, SpanDetail } from '../../api/types';
+import { t } from '../../shell/text';
 
 /** A span of a file. */
 export interface FileSpan extends SpanDetail {
@@ -54,7 +55,7 @@ export function id(v: unknown, digits: 16 | 32, where: string): string {
   if (/^[0-9a-f]+$/.test(s) && s.length <= 32) return s.slice(-digits).padStart(digits, '0');
   const hex = base64Hex(text(v));
   if (hex.length === digits) return hex;
-  throw new FileError(`${where}: “${s.slice(0, 40)}” is not a hexadecimal id of at most ${digits} digits.`);
+  throw new FileError(t('{where}: “{text}” is not a hexadecimal ID of at most {digits} digits.', { where, text: s.slice(0, 40), digits }));
 }
 
 /** Some servers write ids in base64. */

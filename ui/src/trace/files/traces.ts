@@ -33,18 +33,18 @@ export class FileTraces {
       const before = this.spans;
       try {
         this.parse(name, await readText(blob));
-        if (this.spans === before) throw new FileError('The file has no new spans.');
+        if (this.spans === before) throw new FileError(t('The file has no new spans.'));
       } catch (e) {
         const text = e instanceof Error ? e.message : String(e);
         const kept = this.spans - before;
-        this.problems.push({ file: name, text: kept > 0 ? tn(kept, '{text} What comes before it was read: {kept} span.', '{text} What comes before it was read: {kept} spans.', { text, kept: count(kept) }) : text });
+        this.problems.push({ file: name, text: kept > 0 ? tn(kept, '{text} The {kept} span before that was read.', '{text} The {kept} spans before that were read.', { text, kept: count(kept) }) : text });
       }
     }
   }
 
   private parse(file: string, text: string): void {
-    if (text.trim() === '') throw new FileError('The file is empty.');
-    if (text.slice(257, 262) === 'ustar' || text.startsWith('PK\x03\x04')) throw new FileError('The file is an archive. Unpack it, and open the files in it.');
+    if (text.trim() === '') throw new FileError(t('The file is empty.'));
+    if (text.slice(257, 262) === 'ustar' || text.startsWith('PK\x03\x04')) throw new FileError(t('The file is an archive. Unpack it, and open the files in it.'));
     let several = false;
     for (const doc of documents(text)) {
       const where = several || doc.line > 1 ? t('Line {line}', { line: doc.line }) : t('The document');
@@ -59,7 +59,7 @@ export class FileTraces {
     const key = `${span.spanID} ${span.start}`;
     const similar = held.seen.get(key) ?? [];
     if (similar.length > 0 && similar.some((s) => JSON.stringify(s) === JSON.stringify(span))) return; // the same span twice
-    if (this.spans >= maxSpans) throw new FileError(`The open files have more than ${count(maxSpans)} spans, the maximum that this page holds.`);
+    if (this.spans >= maxSpans) throw new FileError(t('The open files have more than {max} spans, the maximum that this page holds.', { max: count(maxSpans) }));
     held.seen.set(key, [...similar, span]);
     held.spans.push(span);
     this.spans++;
@@ -74,7 +74,7 @@ export class FileTraces {
   /** The outline of a trace, and its spans in the order of the outline. */
   outline(traceID: string): { outline: Outline; spans: FileSpan[] } {
     const held = this.traces.get(traceID);
-    if (!held) throw new FileError(`Trace ${traceID} is not in the open files.`);
+    if (!held) throw new FileError(t('Trace {trace} is not in the open files.', { trace: traceID }));
     return outlineOf(traceID, held.spans);
   }
 

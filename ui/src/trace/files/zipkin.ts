@@ -18,8 +18,8 @@ export function parseZipkin(s: Json, take: (span: FileSpan) => void, where: stri
 const kinds = new Set(['client', 'server', 'producer', 'consumer']);
 
 function common(s: Json, where: string): FileSpan {
-  const span = newSpan(id(s.traceId, 32, t('{where}: trace id', { where })), id(s.id, 16, t('{where}: span id', { where })));
-  const parent = id(s.parentId, 16, t('{where}: parent id', { where }));
+  const span = newSpan(id(s.traceId, 32, t('{where}: trace ID', { where })), id(s.id, 16, t('{where}: span ID', { where })));
+  const parent = id(s.parentId, 16, t('{where}: parent ID', { where }));
   span.parentSpanID = parent === span.spanID ? '' : parent;
   span.name = text(s.name) || emptyName;
   span.start = fromMicros(s.timestamp);

@@ -28,13 +28,13 @@ export function buildFacts(m: Source, o: Outline, messages: string[]): Facts {
 /** What can have caused that spans are missing, most likely first. */
 function causes(m: Source, o: Outline, orphans: number[], messages: string[]): Cause[] {
   const list: Cause[] = [];
-  if (o.cut) list.push({ kind: 'cut', text: t('The trace is larger than the server shows: only {spans} spans are listed.', { spans: count(o.spans) }) });
-  else if (messages.length > 0) list.push({ kind: 'unreadable', text: t('Part of the stored spans cannot be read.') });
+  if (o.cut) list.push({ kind: 'cut', text: t('The trace exceeds the server\'s limit: only {spans} spans are listed.', { spans: count(o.spans) }) });
+  else if (messages.length > 0) list.push({ kind: 'unreadable', text: t('Some of the stored spans cannot be read.') });
   if (orphans.length === 0) return list;
   if (o.growing) list.push({ kind: 'growing', text: t('The trace is still receiving spans. Parents are often sent after their children.') });
   if (!hasRoot(m)) list.push({ kind: 'root', text: t('The root span is missing: it has not ended yet, was not sent, or is older than the retention.') });
   const callee = calledService(m, orphans);
-  if (callee) list.push({ kind: 'service', text: t('Spans with missing parents are all in {callee}: a caller of it passes the trace on, but its spans do not arrive.', { callee }) });
+  if (callee) list.push({ kind: 'service', text: t('All spans with missing parents are in {callee}: one of its callers passes the trace on, but that caller\'s spans do not arrive.', { callee }) });
   list.push({ kind: 'sampling', text: t('A service sampled differently, or its spans were dropped on the way.') });
   return list;
 }

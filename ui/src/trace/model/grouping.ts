@@ -24,7 +24,7 @@ export function ownValues(m: Source, key: string): AttributeValues {
     case 'kind': return { values: ['unspecified', ...kindNames.slice(1)], value: Int32Array.from(m.kind) };
     case 'status':
       for (let i = 0; i < m.spans; i++) value[i] = m.flags[i] & flag.error ? 1 : 0;
-      return { values: [t('no error'), 'error'], value };
+      return { values: [t('no error'), t('error')], value };
   }
   return { values: [], value: value.fill(-1) };
 }

@@ -64,7 +64,7 @@ export function sumSegments(m: Source, path: CriticalPath): Sum[] {
 
 function part(m: Source, s: Sum, total: number): Part {
   const name = m.services[s.service] || t('unknown service');
-  const text = s.kind === 'gap' ? 'gaps' : s.kind === 'waiting' ? `${t('waiting on')} ${name}` : name;
+  const text = s.kind === 'gap' ? t('gaps') : s.kind === 'waiting' ? t('waiting on {name}', { name }) : name;
   return { kind: s.kind as Part['kind'], service: s.service, count: 1, time: s.time, share: s.time / total, text, spans: Int32Array.from(s.spans).sort() };
 }
 

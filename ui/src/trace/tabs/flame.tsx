@@ -64,7 +64,7 @@ function Chart({ state, extras }: { state: TraceState; extras: Extras }) {
     <>
       <div class={tools.bar}>
         <span class={tools.count}>{tn(index.spans.length, '{n} span', '{n} spans', { n: count(index.spans.length) })}, {tn(index.lanes, '{n} lane', '{n} lanes', { n: count(index.lanes) })}</span>
-        {state.showPath.value && <span class={css.legend}><i aria-hidden="true" />{t('own time on the critical path')}</span>}
+        {state.showPath.value && <span class={css.legend}><i aria-hidden="true" />{t('self time on the critical path')}</span>}
         <span class={tools.grow} />
         <Button kind="quiet" onClick={() => navigate({ tab: 'table' })}>{t('Table view')}</Button>
       </div>

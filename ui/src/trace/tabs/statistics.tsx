@@ -51,7 +51,7 @@ export default function Statistics({ state }: TabProps) {
           const span = slowest(model, groups, order[i]);
           setCursor(state, span);
           openSpan(state, span);
-        }} empty={t('No span is left by the filters.')}
+        }} empty={t('No span passes the filters.')}
       />
     </>
   );
@@ -62,9 +62,9 @@ function columnsOf(keys: string[]): Column[] {
   return [
     ...keys.map((key, i) => ({ id: `key${i}`, label: keyLabel(key), title: key, width: 'minmax(96px, 2fr)', main: true })),
     { ...number('count', t('Spans'), undefined, true), width: '64px' },
-    number('total', t('Total'), t('Sum of the durations. The time of a span below another of the group counts once')),
-    { ...number('onPath', t('Self, on path'), t('Own time on the critical path'), true), width: 'minmax(84px, 148px)' },
-    number('offPath', t('Self, off path'), t('Own time beside the critical path')),
+    number('total', t('Total'), t('Sum of the durations. A span within another span of the group is not counted twice')),
+    { ...number('onPath', t('Self, on path'), t('Self time on the critical path'), true), width: 'minmax(84px, 148px)' },
+    number('offPath', t('Self, off path'), t('Self time off the critical path')),
     number('p50', 'p50'),
     number('p95', 'p95'),
     { ...number('errors', t('Errors')), width: '64px' },

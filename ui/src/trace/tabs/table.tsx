@@ -56,7 +56,7 @@ export default function Table({ state }: TabProps) {
       <Grid
         label={t('Table of spans')} columns={columnsOf(pins)} count={rows.length} sort={data.sort} onSort={(sort) => navigate({ sort }, { replace: true })} active={active} goal={state.goal.value}
         cells={(i) => (rows[i] < 0 ? groupCells(data, ~rows[i]) : spanCells(state, data, rows[i], pins, pinned))} stateOf={stateOf}
-        onActive={move} onOpen={(i) => (rows[i] < 0 ? toggle(~rows[i]) : openSpan(state, rows[i]))} onArrow={data.groups ? arrow : undefined} empty={t('No span is left by the filters.')}
+        onActive={move} onOpen={(i) => (rows[i] < 0 ? toggle(~rows[i]) : openSpan(state, rows[i]))} onArrow={data.groups ? arrow : undefined} empty={t('No span passes the filters.')}
       />
     </>
   );
@@ -70,7 +70,7 @@ function columnsOf(pins: string[]): Column[] {
     { id: 'start', label: t('Start'), width: '84px', number: true },
     { id: 'duration', label: t('Duration'), width: '84px', number: true, main: true },
     { id: 'self', label: t('Self time'), title: t('Time that no child covers'), width: '84px', number: true },
-    { id: 'path', label: t('On the path'), title: t('Own time on the critical path'), width: '84px', number: true },
+    { id: 'path', label: t('On the path'), title: t('Self time on the critical path'), width: '84px', number: true },
     { id: 'events', label: t('Events'), width: '56px', number: true },
   ];
 }

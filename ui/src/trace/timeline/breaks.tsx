@@ -25,4 +25,4 @@ export function AxisTexts({ axis, tickClass }: { axis: Axis; tickClass: string }
   );
 }
 
-const titleOf = (time: number): string => t('No span runs for {time}. The axis leaves it out.', { time: duration(time) });
+const titleOf = (time: number): string => t('No span runs for {time}. The axis skips this time.', { time: duration(time) });

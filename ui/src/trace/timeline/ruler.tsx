@@ -34,7 +34,7 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
     <div class={css.ruler}>
       <div class={css.head}>
         <span class={css.grow}>{t('Service and operation')}</span>
-        <span class={css.fold}><Text of="Fold{kbd}{kbd2}" kbd={<button type="button" class={css.key} title={t('Fold one level more')} aria-label={t('Fold one level more')} onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>} kbd2={<button type="button" class={css.key} title={t('Unfold one level more')} aria-label={t('Unfold one level more')} onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>} /></span>
+        <span class={css.fold}><Text of="Fold{kbd}{kbd2}" kbd={<button type="button" class={css.key} title={t('Fold one more level')} aria-label={t('Fold one more level')} onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>} kbd2={<button type="button" class={css.key} title={t('Unfold one more level')} aria-label={t('Unfold one more level')} onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>} /></span>
       </div>
       <TimeAxis state={state} axis={axis}><div ref={state.cursorTime as RefObject<HTMLDivElement>} class={css.cursorTime} aria-hidden="true" hidden /></TimeAxis>
     </div>

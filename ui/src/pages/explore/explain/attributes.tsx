@@ -46,7 +46,7 @@ export function Attributes({ data, run, chosen, onChoose }: AttributesProps) {
           </>}
         </div>
       )}
-      <p class={css.foot}>{t('Each attribute is compared only among traces of the same root operation that make the same call. Inputs come first; what only names another operation is not listed.')} {tn(tested - differ, '{n} key does not differ.', '{n} keys do not differ.', { n: count(tested - differ) })}</p>
+      <p class={css.foot}>{t('Each attribute is compared only among traces with the same root operation that make the same call. Inputs come first; attributes that only identify another operation are not listed.')} {tn(tested - differ, '{n} key does not differ.', '{n} keys do not differ.', { n: count(tested - differ) })}</p>
     </section>
   );
 }
@@ -69,7 +69,7 @@ function Row({ line, data, run, chosen, onChoose }: { line: AttributeLine; data:
       <span class={css.shares}><b>{percent(line.selected)}</b> <span class="visually-hidden">{t('of the selected traces, others')}</span> <span>{percent(line.rest)}</span></span>
       <span class={css.actions}>
         <a href={link({ page: 'explore' }, { q: withSet(run.q, line.filter) })} title={t('Traces with {attribute}', { attribute: text })}>{t('Filter')}</a>
-        {line.exclude && <a href={link({ page: 'explore' }, { q: withSet(run.q, line.exclude) })} title={t('Traces with another value of {key}', { key })}>{t('Exclude')}</a>}
+        {line.exclude && <a href={link({ page: 'explore' }, { q: withSet(run.q, line.exclude) })} title={t('Traces with a different {key}', { key })}>{t('Exclude')}</a>}
         <Button kind="quiet" class={css.action} onClick={() => navigate({ tab: 'groups', by: [line.field] })}>{t('Group by')}</Button>
         <a href={link({ page: 'explore' }, show)} title={t('The selected traces with {attribute}', { attribute: text })}>{tn(line.traces, 'Show {n} trace', 'Show {n} traces', { n: count(line.traces) })}</a>
       </span>
@@ -88,7 +88,7 @@ function Same({ line }: { line: AttributeLine }) {
   const shown = hidden > 0 ? same.slice(0, maxSame) : same;
   return (
     <span class={css.note}>
-      {t('same traces: {attributes}', { attributes: shown.join(', ') })}
+      {t('in the same traces: {attributes}', { attributes: shown.join(', ') })}
       {hidden > 0 && <Button kind="quiet" class={css.action} onClick={() => setOpen(true)}>{t('and {n} more', { n: count(hidden) })}</Button>}
     </span>
   );

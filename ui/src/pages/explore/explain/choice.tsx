@@ -56,9 +56,9 @@ export function BaselineChoice() {
       <Segmented
         label={t('Compared with')} value={view.value.base || 'others'} onChange={(base) => navigate({ base: base === 'others' ? '' : base })}
         segments={[
-          { value: 'others', label: t('all others'), title: t('Other traces of the time range') },
-          { value: 'time', label: t('same time'), title: t('Other traces of the time of the selection') },
-          { value: 'day', label: t('one day earlier'), title: t('All traces of the time of the selection, 24 hours earlier') },
+          { value: 'others', label: t('all others'), title: t('Other traces in the time range') },
+          { value: 'time', label: t('same time'), title: t('Other traces from the same time as the selection') },
+          { value: 'day', label: t('one day earlier'), title: t('All traces from 24 hours before the selection') },
         ]}
       />
     </span>

@@ -28,7 +28,7 @@ export default function ExplainTab({ run, onRun }: TabProps) {
   const answer = useRequest<Explanation>(params && !structure ? 'explain' : null, params ?? {}, { maxAge: 300_000 });
   const { data, loading } = answer;
   useEffect(() => { if (data && !loading) announce(announcementOf(data)); }, [data, loading]);
-  if (structure) return <div class={css.notice}><Empty title={t('Explain compares traces of searches that have no >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
+  if (structure) return <div class={css.notice}><Empty title={t('Explain works only for searches without >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
   if (!params) return <Unselected />;
   return (
     <div class={css.tab} data-explained>
@@ -43,10 +43,10 @@ export default function ExplainTab({ run, onRun }: TabProps) {
 function Unselected() {
   return (
     <div class={css.notice}>
-      <Empty title={t('Select what should be explained: drag a box on the heatmap.')}>
+      <Empty title={t('Select what to explain: drag a box on the heatmap.')}>
         <Button onClick={explainErrors}>{t('Explain errors')}</Button>
         <Button onClick={explainSlowest}>{t('Explain slowest 5 %')}</Button>
-        <span>{t('With the keyboard: focus the heatmap, then press Shift with the arrow keys.')}</span>
+        <span>{t('With the keyboard: focus the heatmap, then press Shift and the arrow keys.')}</span>
       </Empty>
     </div>
   );

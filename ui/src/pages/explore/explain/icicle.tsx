@@ -30,7 +30,7 @@ export function Icicle({ data, path, onPath, href }: IcicleProps) {
     <section aria-label={t('Time on the critical path')}>
       <div class={css.head}>
         <h2>{t('Time')}</h2>
-        <span class={css.hint}>{side === 'difference' ? t('width is mean critical-path time of the selected, colour is the change of a frame\'s own time') : t('width is mean critical-path time of one side')}</span>
+        <span class={css.hint}>{side === 'difference' ? t('width: mean critical-path time of the selected traces; colour: change in a frame\'s self time') : t('width: mean critical-path time')}</span>
         <span class={css.tools}>
           <Segmented
             label={t('Icicle shows')} value={side} onChange={setSide}
@@ -132,13 +132,13 @@ function FrameView({ frame, paths, times, side, scale, width, chosen, focusable,
 /** The numbers of the chosen frame, and what can be done with it. */
 function Detail({ data, times, path, root, onRoot, href }: { data: Explanation; times: PathTimes; path: number; root: number; onRoot: (path: number) => void; href: (path: number) => string }) {
   const { paths } = data;
-  if (path < 0) return <p class={css.detail}>{root >= 0 ? <Button kind="quiet" onClick={() => onRoot(-1)}>{t('Show all')}</Button> : t('Choose a frame to see its numbers.')}</p>;
+  if (path < 0) return <p class={css.detail}>{root >= 0 ? <Button kind="quiet" onClick={() => onRoot(-1)}>{t('Show all')}</Button> : t('Select a frame to see its numbers.')}</p>;
   const own = paths.selected.self[path] - paths.rest.self[path];
   return (
     <p class={css.detail} aria-live="polite">
       <b>{paths.service[path]}</b> <span>{callText(paths, path)}</span>
       <span>{t('selected {selected}, others {others}', { selected: duration(Math.round(times.selected[path])), others: duration(Math.round(times.rest[path])) })}</span>
-      <span>{t('own time {change}', { change: differenceText(own) })}</span>
+      <span>{t('self time {change}', { change: differenceText(own) })}</span>
       <a href={href(path)}>{t('Show traces')}</a>
       <Button kind="quiet" onClick={() => onRoot(root === path ? -1 : path)}>{root === path ? t('Show all') : t('Enlarge')}</Button>
     </p>

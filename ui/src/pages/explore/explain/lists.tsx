@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { Explanation, Frequency, ShapeLine } from '../../../api/explain';
 import { classes } from '../../../shell/controls';
-import { duration, percent } from '../../../shell/format';
+import { duration, fixed, percent } from '../../../shell/format';
 import { Name } from '../../../shell/name';
 import { useRovingRows } from '../../../shell/roving';
 import { ServiceSwatch } from '../../../shell/service-mark';
@@ -26,7 +26,7 @@ export function TimeList({ data, path, onPath, href }: ListProps) {
   if (lines.length === 0) return <p class={css.none}>{t('No operation takes a clearly different part of the critical path.')}</p>;
   return (
     <table class={css.table}>
-      <caption class="visually-hidden">{t('Operations by difference of their own time on the critical path')}</caption>
+      <caption class="visually-hidden">{t('Operations by difference in their self time on the critical path')}</caption>
       <thead><tr><th scope="col"><span class="visually-hidden">{t('Operation')}</span></th><th scope="col" class={css.number}>{t('selected')}</th><th scope="col" class={css.number}>{t('others')}</th><th scope="col" class={css.difference}>{t('difference')}</th></tr></thead>
       <tbody ref={body}>
         {lines.map((line) => (
@@ -79,7 +79,7 @@ function Calls({ of, against, hollow }: { of: Frequency; against: Frequency; hol
   return (
     <span class={css.calls}>
       {dots > 0 && <span class={css.dots} aria-hidden="true">{Array.from({ length: dots }, (_, i) => <i key={i} class={classes(hollow && css.hollow)} />)}</span>}
-      <span>{rare ? t('{share} of traces', { share: percent(of.traces) }) : of.calls.toFixed(1)}</span>
+      <span>{rare ? t('{share} of traces', { share: percent(of.traces) }) : fixed(of.calls, 1)}</span>
     </span>
   );
 }

@@ -21,7 +21,7 @@ export function PathTable({ paths, times, href }: { paths: CallPaths; times: Pat
             <th scope="col" class={css.number}>{t('selected')}</th>
             <th scope="col" class={css.number}>{t('others')}</th>
             <th scope="col" class={css.number}>{t('difference')}</th>
-            <th scope="col" class={css.number}>{t('own time')}</th>
+            <th scope="col" class={css.number}>{t('self time')}</th>
             <th scope="col" class={css.number}>{t('calls')}</th>
           </tr>
         </thead>
@@ -35,7 +35,7 @@ export function PathTable({ paths, times, href }: { paths: CallPaths; times: Pat
                 <td class={css.number}>{duration(Math.round(times.rest[i]))}</td>
                 <td class={css.number}>{differenceText(times.selected[i] - times.rest[i])}</td>
                 <td class={classes(css.number, own > 0 && css.grew, own < 0 && css.shrank)}>{differenceText(own)}</td>
-                <td class={css.number}>{t('{selected} against {others}', { selected: paths.selected.calls[i], others: paths.rest.calls[i] })}</td>
+                <td class={css.number}>{t('{selected} vs. {others}', { selected: paths.selected.calls[i], others: paths.rest.calls[i] })}</td>
               </tr>
             );
           })}

@@ -35,7 +35,7 @@ function Cause({ data }: { data: Explanation }) {
   const values = { selected: percent(first.selected), attribute: <b>{attributeText(first)}</b>, rest: percent(first.rest) };
   if (!second || second.with >= 0) return <Text of="{selected} have {attribute}, others {rest}." {...values} />;
   const also = { selected2: percent(second.selected), attribute2: <b>{attributeText(second)}</b>, rest2: percent(second.rest) };
-  return <Text of="{selected} have {attribute}, others {rest}; and by itself, {selected2} have {attribute2}, others {rest2}." {...values} {...also} />;
+  return <Text of="{selected} have {attribute}, others {rest}; independently, {selected2} have {attribute2}, others {rest2}." {...values} {...also} />;
 }
 
 const muchMore = 0.2;
@@ -59,7 +59,7 @@ export function Facts({ data }: { data: Explanation }) {
   return (
     <p class={css.facts}>
       <span>{!all && <Mark kind="partial" size={13} label="" />}{t('read from {selected} selected and {others} other traces', { selected: side(selected), others: side(rest) })}</span>
-      {selected.least !== undefined && <span>{t('selected: from {duration} on', { duration: duration(selected.least) })}</span>}
+      {selected.least !== undefined && <span>{t('selected: {duration} and longer', { duration: duration(selected.least) })}</span>}
       <span>{tn(attributes.tested, '{n} key tested, {differ} differ (0.1 % false discovery rate)', '{n} keys tested, {differ} differ (0.1 % false discovery rate)', { n: count(attributes.tested), differ: count(attributes.differ) })}</span>
       {attributes.traces < selected.traces + rest.traces && attributes.traces > 0 && <span>{t('attributes of {n} traces', { n: count(attributes.traces) })}</span>}
       {attributes.omitted && <span>{t('not all attribute keys were counted')}</span>}

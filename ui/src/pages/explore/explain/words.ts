@@ -39,7 +39,7 @@ export function callText({ name, peer }: CallPaths, path: number): string {
 export function noteOf(a: AttributeLine): string {
   const parts = [a.service];
   if (a.deciles) parts.push(a.deciles[0] === a.deciles[1] ? t('decile {n} of the others', { n: a.deciles[0] }) : t('deciles {a} to {b} of the others', { a: a.deciles[0], b: a.deciles[1] }));
-  if (a.compared < 0.95) parts.push(t('compared: {share} of the selected traces, which make such a call', { share: percent(a.compared) }));
+  if (a.compared < 0.95) parts.push(t('compared in the {share} of the selected traces that make this call', { share: percent(a.compared) }));
   return parts.filter(Boolean).join('; ');
 }
 

@@ -35,7 +35,7 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
           <Head {...head} id="p50" label="p50" />
           <Head {...head} id="p95" label="p95" />
           <Head {...head} id="p99" label="p99" />
-          <Head {...head} id="time" label={t('Sum of durations')} note={data.of === 'spans' ? t('A span that calls another includes its duration, so the sums of several groups overlap') : ''} />
+          <Head {...head} id="time" label={t('Sum of durations')} note={data.of === 'spans' ? t('A span includes the spans that it calls, so the sums of several groups overlap') : ''} />
           <th scope="col" class={css.actions}><span class="visually-hidden">{t('Actions')}</span></th>
         </tr>
       </thead>

@@ -53,9 +53,9 @@ export default function LivePage() {
   };
   const pause = (on: boolean): void => {
     setPaused(on);
-    announce(on ? t('Paused') : t('Live again'));
+    announce(on ? t('Paused') : t('Live resumed'));
   };
-  useKeys('Live', [{ keys: [' '], label: t('Pause or continue'), run: (e) => (onControl(e) ? false : pause(!paused)) }]);
+  useKeys(t('Live'), [{ keys: [' '], label: t('Pause or continue'), run: (e) => (onControl(e) ? false : pause(!paused)) }]);
   return (
     <div class={page.page}>
       <h1 class="visually-hidden">{t('Explore, live')}</h1>
@@ -70,7 +70,7 @@ export default function LivePage() {
               <span class={css.grow} />
               <Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button>
               <Button icon={paused ? 'play' : 'pause'} aria-keyshortcuts="Space" onClick={() => pause(!paused)}>{paused ? t('Continue') : t('Pause')}<kbd class={css.wide}>{t('Space')}</kbd></Button>
-              <Button onClick={() => navigate({ live: false })}>{t('End live')}</Button>
+              <Button onClick={() => navigate({ live: false })}>{t('Stop live')}</Button>
             </div>
             {heat && table && <HeatmapTable data={heat} />}
             {heat && !table && (
@@ -108,10 +108,10 @@ function State({ live, paused }: { live: LiveState; paused: boolean }) {
   const { connection, status } = live;
   const state = paused && connection.state === 'open' ? 'paused' : connection.state;
   const oneIn = status?.oneIn ?? 1;
-  const shown = oneIn > 1 ? t('showing 1 of {n}', { n: count(oneIn) }) : t('showing all');
+  const shown = oneIn > 1 ? t('showing 1 in {n}', { n: count(oneIn) }) : t('showing all');
   const text = {
     open: t('Live, {share}', { share: shown }), paused: t('Paused, {share}', { share: shown }), connecting: t('Connecting'), waiting: t('Not connected'), failed: t('Not connected'),
-    resting: t('Resting in the background'),
+    resting: t('Paused in the background'),
   }[state];
   useEffect(() => announce(text), [state]); // not each time the share changes
   return <span class={css.state} title={oneIn > 1 ? t('There are too many traces. The server chooses by trace ID.') : undefined}><i class={state === 'open' ? css.on : css.off} aria-hidden="true" />{text}</span>;
@@ -140,7 +140,7 @@ function ListHead({ held, hold, paused, onShow }: { held: number; hold: { rows: 
   return (
     <div class={css.listHead}>
       <h2 class={css.title}>{t('Traces')}</h2>
-      <span class={css.note}>{hold.rows ? why : t('Newest first, when a trace has had no new span for a moment.')}</span>
+      <span class={css.note}>{hold.rows ? why : t('Newest first. A trace appears when it has had no new span for a moment.')}</span>
       {held > 0 && <Button kind="quiet" icon="up" onClick={onShow}>{tn(held, 'Show {n} new trace', 'Show {n} new traces', { n: count(held) })}</Button>}
     </div>
   );
@@ -151,7 +151,7 @@ function LeftOut({ live: { status } }: { live: LiveState }) {
   if (!status) return null;
   const { evicted, tooLong, unread } = status.leftOut;
   const parts = [
-    tooLong > 0 && tn(tooLong, '{n} trace is too long to be shown here.', '{n} traces are too long to be shown here.', { n: count(tooLong) }),
+    tooLong > 0 && tn(tooLong, '{n} trace is too large to show here.', '{n} traces are too large to show here.', { n: count(tooLong) }),
     unread > 0 && tn(unread, '{n} trace could not be read.', '{n} traces could not be read.', { n: count(unread) }),
     evicted > 0 && tn(evicted, '{n} trace is missing because too many are open at the same time.', '{n} traces are missing because too many are open at the same time.', { n: count(evicted) }),
     status.missed > 0 && tn(status.missed, '{n} span was not examined, because there are too many.', '{n} spans were not examined, because there are too many.', { n: count(status.missed) }),
@@ -175,5 +175,5 @@ function exampleText(heat: Heatmap, cell: Box): string {
 function openSlowest(heat: Heatmap, cell: Box, q: string): void {
   const found = slowestExemplar(heat, cell);
   if (found) navigate(linked({ page: 'trace', id: found.trace }, { search: markedSearch(q) }));
-  else toast(t('No example of this cell was sent. Drag over it to search the stored traces.'));
+  else toast(t('No example of this cell was received. Drag over it to search the stored traces.'));
 }

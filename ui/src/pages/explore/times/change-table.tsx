@@ -48,7 +48,7 @@ function Row({ c, run, earlier }: { c: Change; run: Run; earlier: Period }) {
     <tr data-row>
       {c.values.map((v, i) => <th key={i} scope="row" class={css.value}>{i === 0 ? <a href={(now ?? then)!} title={c.where}>{valueText(v)}</a> : <span title={valueText(v)}>{valueText(v)}</span>}</th>)}
       <td class={css.kinds}>{c.kinds.map((k) => <Badge key={k} kind={bad[k]}>{kindText[k]}</Badge>)}</td>
-      <td class={css.number}>{per(c.now, run)}</td><td class={classes(css.number, css.then)}>{then ? <a href={then} title={t('Traces of the earlier time')}>{per(c.then, earlier)}</a> : none}</td>
+      <td class={css.number}>{per(c.now, run)}</td><td class={classes(css.number, css.then)}>{then ? <a href={then} title={t('Traces from the earlier time')}>{per(c.then, earlier)}</a> : none}</td>
       <td class={classes(css.number, c.kinds.includes('failing') && css.failed)}>{errors(c.now)}</td><td class={classes(css.number, css.then)}>{errors(c.then)}</td>
       <td class={classes(css.number, c.kinds.includes('slower') && css.slow)}>{p95(c.now)}</td><td class={classes(css.number, css.then)}>{p95(c.then)}</td>
     </tr>

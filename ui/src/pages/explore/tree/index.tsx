@@ -4,7 +4,7 @@ import type { TraceTree } from '../../../api/tree';
 import { spansOf } from '../../../query/edit';
 import { hasStructure, withSet } from '../../../query/sets';
 import { Button, classes } from '../../../shell/controls';
-import { axisDuration, count, duration, percent, percentile, share } from '../../../shell/format';
+import { axisDuration, count, duration, fixed, percent, percentile, share } from '../../../shell/format';
 import { Icon } from '../../../shell/icons';
 import { announce } from '../../../shell/live-region';
 import { useRovingRows } from '../../../shell/roving';
@@ -30,7 +30,7 @@ export default function TreeTab({ run, onRun }: TabProps) {
   const answer = useRequest<TraceTree>(structure ? null : 'tree', params, { maxAge: 300_000 });
   const { data, loading } = answer;
   useEffect(() => { if (data && !loading) announce(tn(data.paths.parent.length, '{n} call path', '{n} call paths', { n: count(data.paths.parent.length) })); }, [data, loading]);
-  if (structure) return <div class={css.notice}><Empty title={t('One tree is built for searches that have no >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
+  if (structure) return <div class={css.notice}><Empty title={t('The tree works only for searches without >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
   return (
     <div class={css.tab}>
       <Progress active={loading} label={t('Reading traces')} />
@@ -77,17 +77,17 @@ function Tree({ data, run }: { data: TraceTree; run: Run }) {
           <tr>
             <th scope="col" class={css.path}>{t('Call path')}</th>
             <th scope="col" class={css.when}><span class="visually-hidden">{t('Time after the start of the trace')}</span><Scale axis={axis} /></th>
-            <th scope="col" class={css.number} title={t('Mean number of calls of all these traces')}>{t('calls/trace')}</th>
+            <th scope="col" class={css.number} title={t('Mean number of calls over all these traces')}>{t('calls/trace')}</th>
             <th scope="col" class={css.number} title={t('Share of the calls that failed')}>{t('Errors')}</th>
             <th scope="col" class={classes(css.number, css.p50)}>p50</th>
             <th scope="col" class={css.number}>p95</th>
-            <th scope="col" class={classes(css.number, css.self)} title={t('Own time on the critical path, mean of all these traces')}>{t('Self time')}</th>
+            <th scope="col" class={classes(css.number, css.self)} title={t('Self time on the critical path, mean over all these traces')}>{t('Self time')}</th>
           </tr>
         </thead>
         <tbody ref={body}>{rows.slice(0, limit).map((r) => <Row key={r.path} data={data} row={r} axis={axis} run={run} onToggle={toggle} />)}</tbody>
       </table>
       {rows.length > limit && <div class={css.more}><Button onClick={() => setLimit(limit * 5)}>{t('Show more call paths')}</Button><span>{t('{shown} of {all} call paths', { shown: count(limit), all: count(rows.length) })}</span></div>}
-      <p class={css.hint}>{t('Bars begin at the median start and end at p50; the line reaches to p95. Times are as recorded. p95 and errors open an example.')}</p>
+      <p class={css.hint}>{t('Bars run from the median start to p50; the line extends to p95. Times are as recorded. Click p95 or an error share to open an example.')}</p>
     </>
   );
 }
@@ -142,5 +142,5 @@ function Row({ data, row, axis, run, onToggle }: { data: TraceTree; row: TreeRow
 
 /** A mean number of calls: `1`, `2.40`, `<0.01`. */
 function callsText(n: number): string {
-  return Number.isInteger(n) ? count(n) : n < 0.01 ? '<0.01' : n < 100 ? n.toFixed(2) : count(n);
+  return Number.isInteger(n) ? count(n) : n < 0.01 ? '<' + fixed(0.01, 2) : n < 100 ? fixed(n, 2) : count(n);
 }
