@@ -3,8 +3,10 @@ package webui
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -21,9 +23,13 @@ const (
 // maxPageBytes is the maximum size of the page.
 const maxPageBytes = 4 << 20
 
-// readIndex returns the content of index.html.
-func (s *Site) readIndex() ([]byte, error) {
-	f, compressed, err := s.open(s.build.index)
+// readPage returns the content of a variant of the page, or of index.html if there is no such
+// variant.
+func (s *Site) readPage(variant string) ([]byte, error) {
+	f, compressed, err := s.open(variant)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, compressed, err = s.open(s.build.index)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the UI's index page: %w", err)
 	}
@@ -44,9 +50,9 @@ func (s *Site) readIndex() ([]byte, error) {
 	return page, nil
 }
 
-// servePage serves index.html with the base path and the boot data inserted.
-func (s *Site) servePage(w http.ResponseWriter, r *http.Request) {
-	page, err := s.readIndex()
+// servePage serves a variant of the page with the base path and the boot data inserted.
+func (s *Site) servePage(w http.ResponseWriter, r *http.Request, variant string) {
+	page, err := s.readPage(variant)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

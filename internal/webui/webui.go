@@ -17,7 +17,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -28,7 +27,8 @@ var dist embed.FS
 var placeholder embed.FS
 
 // Build is a build of the UI: the page and the files that it loads, compressed (with the extension
-// .gz) or not.
+// .gz) or not. In the folder pages, it can have variants of the page for views, which load early
+// what the view needs.
 type Build struct {
 	files fs.FS
 	index string // name of the page
@@ -78,7 +78,7 @@ func New(b Build, o Options) (*Site, error) {
 		return nil, fmt.Errorf("cannot encode the boot data: %w", err)
 	}
 	s := &Site{build: b, options: o, boot: boot, policy: policy(o.FrameAncestors)}
-	page, err := s.readIndex()
+	page, err := s.readPage(s.build.index)
 	if err != nil {
 		return nil, err
 	}
@@ -91,36 +91,56 @@ func New(b Build, o Options) (*Site, error) {
 // ErrNotOurs is the error for a build of another UI.
 var ErrNotOurs = errors.New("index.html is not the page of this web UI")
 
-// views are the first parts of the paths of views, as in ui/src/shell/url.ts.
-var views = []string{"search", "trace", "services", "monitor", "dependencies", "open", "status", "errors", "sampling"}
+// variantFolder holds the variants of the page.
+const variantFolder = "pages/"
+
+// views are the first parts of the paths of views, as in ui/src/shell/url.ts, with the names of
+// their variants of the page.
+var views = map[string]string{
+	"": "overview", "search": "explore", "trace": "trace", "services": "services", "monitor": "services", "dependencies": "map",
+	"open": "open", "status": "status", "errors": "errors", "sampling": "sampling",
+}
+
+// variantOf returns the variant of the page for a path below the base; ok is false if the path is
+// not that of a view.
+func variantOf(name string) (variant string, ok bool) {
+	first, rest, _ := strings.Cut(name, "/")
+	variant, ok = views[first]
+	switch {
+	case first == "" && name != "":
+		return "", false // a path with two slashes
+	case first == "services" && rest != "":
+		variant = "service"
+	case first == "trace" && strings.Contains(rest, "..."):
+		variant = "compare"
+	}
+	return variant, ok
+}
 
 // ServeHTTP serves the files of the build, and the page for the paths of views, because the UI
 // selects the view in the browser. For other paths, only browsers that open them get the page,
 // which says that there is no such view: a program must not mistake it for an API response.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, below := strings.CutPrefix(r.URL.Path, s.options.Base+"/")
+	variant, isView := variantOf(name)
 	switch {
 	case !below || r.Method != http.MethodGet && r.Method != http.MethodHead:
 		notFound(w, r)
-	case name == "" || name == s.build.index || isView(name):
-		s.servePage(w, r)
+	case isView:
+		s.servePage(w, r, variantFolder+variant+".html")
+	case name == s.build.index:
+		s.servePage(w, r, s.build.index)
 	case s.serveFile(w, r, name):
 	case strings.HasPrefix(name, hashedFolder):
 		notFound(w, r)
 	default:
 		w.Header().Add("Vary", "Accept")
 		if acceptsHTML(r) {
-			s.servePage(w, r)
+			s.servePage(w, r, s.build.index)
 			return
 		}
 		notFound(w, r)
 	}
-}
-
-// isView reports whether a path below the base belongs to a view.
-func isView(name string) bool {
-	first, _, _ := strings.Cut(name, "/")
-	return slices.Contains(views, first)
 }
 
 // notFound responds with 404, which caches must not keep.
@@ -148,7 +168,7 @@ const hashedFolder = "assets/"
 
 // serveFile serves a file of the build. It returns false if there is none.
 func (s *Site) serveFile(w http.ResponseWriter, r *http.Request, name string) bool {
-	if !fs.ValidPath(name) || path.Ext(name) == ".gz" {
+	if !fs.ValidPath(name) || path.Ext(name) == ".gz" || strings.HasPrefix(name, variantFolder) {
 		return false
 	}
 	f, compressed, err := s.open(name)

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,6 +38,9 @@ func site(t *testing.T, ancestors ...string) *Site {
 	t.Helper()
 	s, err := New(Folder(fstest.MapFS{
 		"index.html.gz":           zipped(t, page),
+		"pages/status.html.gz":    zipped(t, "status"+page),
+		"pages/trace.html.gz":     zipped(t, "trace"+page),
+		"pages/service.html.gz":   zipped(t, "service"+page),
 		"assets/main-0a1b.js.gz":  zipped(t, script),
 		"assets/main-0a1b.css.gz": zipped(t, "a{}"),
 		"assets/damaged-1.js.gz":  {Data: []byte("not gzip")},
@@ -132,8 +136,26 @@ func TestViews(t *testing.T) {
 	for _, m := range regexp.MustCompile(`case '(\w+)':`).FindAllStringSubmatch(parse, -1) {
 		known = append(known, m[1])
 	}
-	if len(known) == 0 || !slices.Equal(known, views) {
-		t.Errorf("the UI has the views %q, the server %q", known, views)
+	slices.Sort(known)
+	if own := slices.Sorted(maps.Keys(views))[1:]; len(known) == 0 || !slices.Equal(known, own) { // without that of ""
+		t.Errorf("the UI has the views %q, the server %q", known, own)
+	}
+}
+
+// Views that have variants of the page get theirs. The variants have no addresses of their own.
+func TestVariants(t *testing.T) {
+	s := site(t)
+	for path, want := range map[string]string{
+		"/base/": "", "/base/status": "status", "/base/trace/1": "trace", "/base/trace/1...2": "", "/base/services": "", "/base/services/a/b": "service",
+		"/base/x": "", "/base/pages/trace.html": "",
+	} {
+		w := ask(s, http.MethodGet, path, "Accept", browser)
+		if got := w.Body.String(); w.Code != http.StatusOK || !strings.HasPrefix(got, want+`<!doctype html><head><base href="/base/">`) {
+			t.Errorf("%s: %d %s, want variant %q", path, w.Code, got, want)
+		}
+	}
+	if w := ask(s, http.MethodGet, "/base/pages/trace.html"); w.Code != http.StatusNotFound {
+		t.Errorf("file of a variant: %d", w.Code)
 	}
 }
 

@@ -133,7 +133,8 @@ func (b *bundle) linkWorkers(scripts map[string]string) error {
 	return nil
 }
 
-// addIndex adds index.html, with what every page loads.
+// addIndex adds index.html, with what every page loads, and a copy for each page, with what only
+// that page loads: the browser loads it while the first script runs.
 func (s *site) addIndex(ui string, b *bundle) error {
 	page, err := os.ReadFile(filepath.Join(ui, "index.html"))
 	if err != nil {
@@ -162,7 +163,21 @@ func (s *site) addIndex(ui string, b *bundle) error {
 	if !found {
 		return errors.New("index.html: no line " + strings.TrimSpace(scriptTag))
 	}
-	s.files[indexName] = strings.Replace(before+after, "  </head>\n", tags+"  </head>\n", 1)
+	withTags := func(tags string) string { return strings.Replace(before+after, "  </head>\n", tags+"  </head>\n", 1) }
+	s.files[indexName] = withTags(tags)
+	for page, files := range s.pages {
+		own := tags
+		for _, name := range files {
+			switch {
+			case s.files[name] == "" || strings.Contains(tags, name):
+			case path.Ext(name) == ".css":
+				own += fmt.Sprintf("    <link rel=\"preload\" as=\"style\" crossorigin href=\"./%s\">\n", name)
+			default:
+				own += fmt.Sprintf("    <link rel=\"modulepreload\" crossorigin href=\"./%s\">\n", name)
+			}
+		}
+		s.files["pages/"+page+".html"] = withTags(own)
+	}
 	return nil
 }
 
