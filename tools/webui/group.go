@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 // esbuild makes a chunk for every combination of entry points. Small files compress badly, and each
 // costs a request, so chunks become groups.
 const (
-	sharedBy  = 6    // minimum number of pages that need a chunk, for every page to load it
+	sharedBy  = 6    // minimum number of pages that need a chunk at their start, for every page to load it
 	smallSize = 3072 // bytes of a group of chunks and their style sheets below which it is joined with another one
 )
 
@@ -26,36 +27,57 @@ type group struct {
 
 // makeGroups puts the chunks into groups. The chunks that the root needs are a group. Each other
 // entry point is a group of its own, and so are the chunks that the same entry points need. If
-// these are small, they go to the group of what the same pages need, or of what every page loads.
+// these are small, they go to the group of what the same pages need, or to that of a chunk that
+// they import, or of what every page loads.
 func (b *bundle) makeGroups() error {
 	importers := b.countUsers()
+	isPage := func(user string) bool { return slices.Contains(importers[user], b.root) }
+	atStart := func(c *chunk) (n int) {
+		for _, user := range c.users {
+			if isPage(user) {
+				n++
+			}
+		}
+		return n
+	}
 	keys := map[string]string{}
+	var sizes map[string]int
+	isSmall := func(key string) bool { return key == "" || strings.Contains(key, " ") && sizes[key] < smallSize }
 	assign := func(key func(*chunk) string) {
-		sizes := map[string]int{}
+		sizes = map[string]int{}
 		for name, c := range b.chunks {
 			sizes[keys[name]] += len(c.text)
 		}
 		for _, s := range b.sheets {
 			sizes[keys[s.chunk]] += len(s.text)
 		}
+		assigned := maps.Clone(keys)
 		for name, c := range b.chunks {
-			if k := keys[name]; k == "" || strings.Contains(k, " ") && sizes[k] < smallSize {
-				keys[name] = key(c)
+			if isSmall(keys[name]) {
+				assigned[name] = key(c)
 			}
 		}
+		keys = assigned
 	}
 	const shared = "shared"
 	assign(func(c *chunk) string {
 		switch {
 		case slices.Contains(c.users, b.root):
 			return b.root
-		case c.entry == "" && len(b.pages(c.users, importers)) >= sharedBy:
+		case c.entry == "" && atStart(c) >= sharedBy:
 			return shared
 		}
 		return strings.Join(c.users, " ")
 	})
 	assign(func(c *chunk) string { return strings.Join(b.pages(c.users, importers), " ") })
-	assign(func(*chunk) string { return shared })
+	assign(func(c *chunk) string {
+		for _, i := range c.imports {
+			if k := keys[i]; k != shared && k != b.root && !isSmall(k) {
+				return k // what needs the chunk loads this group anyway
+			}
+		}
+		return shared
+	})
 
 	for _, name := range sorted(b.chunks) {
 		k, c := keys[name], b.chunks[name]
