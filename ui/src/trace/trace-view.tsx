@@ -18,8 +18,8 @@ function embedOption(name: string): boolean {
   return embed && embedOptions[name] === '1';
 }
 
-const DetailPanel = lazy<{ state: TraceState; span: number }>(() => import('./later').then((m) => ({ default: m.DetailPanel })));
-const Minimap = lazy<{ state: TraceState }>(() => import('./later').then((m) => ({ default: m.Minimap })));
+const DetailPanel = lazy<{ state: TraceState; span: number }>(() => import('./detail/panel'));
+const Minimap = lazy<{ state: TraceState }>(() => import('./timeline/minimap'));
 const Pattern = lazy(() => import('./pattern'));
 
 /** Loads the parts that are shown later, so that a trace of a file needs no connection. */

@@ -163,7 +163,7 @@ test('search page', async () => {
 test('sizes', async () => {
   const start = async (path: string, selector: string): Promise<number[]> => repeat(path, selector, (page) => page.evaluate(() => {
     const files = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
-    return files.filter((f) => /\.(js|css)$/.test(f.name)).reduce((sum, f) => sum + f.encodedBodySize, 0) / 1024;
+    return files.filter((f) => f.startTime < window.bench.frame && /\.(js|css)$/.test(f.name)).reduce((sum, f) => sum + f.encodedBodySize, 0) / 1024;
   }), 1);
   report('JavaScript and CSS of /search', '80', 'KiB', await start('/search', '[aria-label="Traces"] tbody tr'));
   report('JavaScript and CSS of a trace, with its worker', '', 'KiB', await start(`/trace/${traceOf(100)}`, row));

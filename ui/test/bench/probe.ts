@@ -4,6 +4,8 @@
 export interface Probe {
   /** Time at which `watch` first matched an element and the frame with it was drawn. */
   shown: Promise<number>;
+  /** Time at which that frame began. */
+  frame: number;
   /** Milliseconds of each call `find` of the worker. */
   finds: number[];
 }
@@ -24,7 +26,10 @@ export function watch(selector: string): void {
       // A message that is sent before a frame arrives after it.
       const { port1, port2 } = new MessageChannel();
       port1.onmessage = () => resolve(performance.now());
-      requestAnimationFrame(() => port2.postMessage(0));
+      requestAnimationFrame(() => {
+        window.bench.frame = performance.now();
+        port2.postMessage(0);
+      });
     };
     const observer = new MutationObserver(look);
     observer.observe(document, { childList: true, subtree: true });
@@ -40,7 +45,7 @@ export function watch(selector: string): void {
     if (message.call === 'find') this.addEventListener('message', answered);
     post.call(this, message, ...(rest as []));
   };
-  window.bench = { shown, finds };
+  window.bench = { shown, frame: 0, finds };
 }
 
 /** Scrolls 600 px in each of `frames` frames and returns their lengths in milliseconds. */

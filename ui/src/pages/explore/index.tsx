@@ -34,7 +34,6 @@ const Trail = lazy(() => import('./trail'));
 /** Explore: stored traces, or with `live=1` those that arrive. */
 export default function ExplorePage() {
   useTitle(t('Explore'));
-  useEffect(FacetList.preload, []);
   useImport();
   return view.value.live ? <Live /> : <Stored />;
 }
@@ -96,7 +95,9 @@ function Stored() {
   // Jaeger's embed mode shows the results only, and on request not the chart.
   const plain = embed && embedOptions.uiEmbed === 'v0';
   const chart = counted && shown && !(plain && embedOptions.uiSearchHideGraph === '1');
-  const list = !bound && <FacetList answer={facets} run={chosen} onFilter={filter} />;
+  const asked = useRef(false); // its code comes after the first traces, too
+  asked.current ||= counting;
+  const list = !bound && asked.current && <FacetList answer={facets} run={chosen} onFilter={filter} />;
   return (
     <div class={css.page}>
       <h1 class="visually-hidden">{t('Explore')}</h1>
