@@ -172,7 +172,7 @@ export class TraceState {
       navigate({ only: false, part: '' }, { replace: true });
     }
     if (this.model.value.end[span] - this.model.value.start[span] < this.min.value && this.rowIndex(span) < 0) navigate({ min: 0 }, { replace: true });
-    this.toggled.value = reveal(this.model.value, this.options.value, span);
+    if (!(this.rows.value.rowOf[span] >= 0)) this.toggled.value = reveal(this.model.value, this.options.value, span);
     this.active.value = span;
     this.goal.value = { key: span, center: !nearby };
   }

@@ -78,7 +78,8 @@ export function besideBreak(s: TimeScale, place: number, end: boolean): number {
 
 /** Index of the last value of an ascending list that is not above `x`, or -1. */
 function lastUntil(list: Float64Array, x: number): number {
-  let [low, high] = [0, list.length];
+  let low = 0;
+  let high = list.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (list[middle] <= x) low = middle + 1;

@@ -21,6 +21,9 @@ const stripHeight = 12;
 const lanesTop = 26;
 const lanes = 40;
 
+/** Milliseconds after which a drawing follows a change. Until then it is stretched: what changes its width, such as the opened details, comes first. */
+const patience = 100;
+
 /** The whole trace: the critical path as a strip, and all spans below it. The window is the visible part of the time axis. */
 export default function Minimap({ state }: { state: TraceState }) {
   const area = useRef<HTMLDivElement>(null);
@@ -56,11 +59,15 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
+  const drawn = useRef(false);
   // After the frame with the rows, which are what people wait for.
   useEffect(() => {
-    if (width > 1) draw(canvas.current!, model, times, services, Math.floor(width), showPath);
+    if (width <= 1) return;
+    const timer = setTimeout(() => draw(canvas.current!, model, times, services, Math.floor(width), showPath), drawn.current ? patience : 0);
+    drawn.current = true;
+    return () => clearTimeout(timer);
   }, [model, times, services, width, showPath, dark, chosen]);
-  return <canvas ref={canvas} class={css.canvas} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} />;
+  return <canvas ref={canvas} class={css.canvas} style={{ width: `${Math.floor(width)}px` }} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} />;
 }
 
 /** Resolves colours of the tokens for a canvas. */
@@ -85,7 +92,6 @@ function draw(canvas: HTMLCanvasElement, model: TraceModel, times: TimeScale, se
   const scale = Math.min(2, devicePixelRatio || 1);
   canvas.width = width * scale;
   canvas.height = 72 * scale;
-  canvas.style.width = `${width}px`;
   const g = canvas.getContext('2d')!;
   g.scale(scale, scale);
   const resolve = resolver(canvas);
