@@ -146,8 +146,8 @@ func TestViews(t *testing.T) {
 func TestVariants(t *testing.T) {
 	s := site(t)
 	for path, want := range map[string]string{
-		"/base/": "", "/base/status": "status", "/base/trace/1": "trace", "/base/trace/1...2": "", "/base/services": "", "/base/services/a/b": "service",
-		"/base/x": "", "/base/pages/trace.html": "",
+		"/base/": "", "/base/status": "status", "/base/trace/1": "trace", "/base/trace/1...2": "", "/base/services": "",
+		"/base/services/a/b": "service", "/base/x": "", "/base/pages/trace.html": "",
 	} {
 		w := ask(s, http.MethodGet, path, "Accept", browser)
 		if got := w.Body.String(); w.Code != http.StatusOK || !strings.HasPrefix(got, want+`<!doctype html><head><base href="/base/">`) {
