@@ -25,10 +25,12 @@ const (
 	instanceWindow = 10 * time.Minute
 	// maxInstanceChecks is the maximum number of services whose instances are counted. Each count
 	// examines at most maxInstanceSpans spans.
-	maxInstanceChecks, maxInstanceSpans = 20, 50_000
+	maxInstanceChecks, maxInstanceSpans = 100, 500_000
 	// minInstanceSpans is the minimum number of spans per instance if only a share of the spans is
 	// counted. With fewer, the count may miss instances.
 	minInstanceSpans = 20
+	// unseenTraces is the number of traces that one check for earlier spans reads.
+	unseenTraces = 4
 	// serviceSteps is the number of steps for locating the first spans of new services. Steps are
 	// whole minutes.
 	serviceSteps = 60
@@ -61,74 +63,116 @@ func (f *changeFinder) addServices(services []string) error {
 	return nil
 }
 
-// compare adds the changes of a service that had spans before.
-func (f *changeFinder) compare(service string, s *serviceSample) error {
-	for i, version := range appeared(s.versions) {
-		if i >= maxNewVersions {
+// candidate is a version or an attribute key that the sample has in the range only.
+type candidate struct {
+	kind  changeKind
+	value string
+	where tracestore.Expr // spans of the service that have it
+	seen  uint64          // when one did
+}
+
+// candidates returns at most a number of values that were seen at least a number of times.
+func (f *changeFinder) candidates(
+	kind changeKind, seen map[string]*sighting, least, most int, where func(value string) tracestore.Expr,
+) (out []candidate) {
+	for _, value := range appeared(seen) {
+		switch {
+		case seen[value].now < least:
+		case len(out) == most:
 			f.cut = true
-			break
-		}
-		if err := f.addVersion(service, version, s.versions[version].first); err != nil {
-			return err
+			return out
+		default:
+			out = append(out, candidate{kind, value, where(value), seen[value].first})
 		}
 	}
-	if err := f.addInstances(service, s); err != nil {
+	return out
+}
+
+// compare adds the versions and attribute keys that no span of a service usually had, if it had
+// spans before.
+func (f *changeFinder) compare(service string, s *serviceSample) error {
+	versions := f.candidates(newVersion, s.versions, 1, maxNewVersions, func(version string) tracestore.Expr {
+		return is(tracestore.ResourceAttribute, versionKey, version)
+	})
+	keys := f.candidates(newAttribute, s.keys, minKeySpans, maxNewKeys, func(key string) tracestore.Expr {
+		return tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: key}, Op: tracestore.Exists}
+	})
+	fresh, err := f.unseen(service, slices.Concat(versions, keys))
+	if err != nil {
 		return err
 	}
-	checked := 0
-	for _, key := range appeared(s.keys) {
-		if s.keys[key].now < minKeySpans {
-			continue
-		}
-		if checked++; checked > maxNewKeys {
-			f.cut = true
-			break
-		}
-		if err := f.addKey(service, key, s.keys[key].first); err != nil {
+	for _, c := range fresh {
+		if err := f.add(service, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addVersion adds a version that did not occur in the usual time.
-func (f *changeFinder) addVersion(service, version string, seen uint64) error {
-	where := tracestore.And{is(tracestore.Service, "", service), is(tracestore.ResourceAttribute, versionKey, version)}
-	at, isNew, err := f.newSince(where, seen)
-	if err != nil || !isNew {
+// add adds a change at about the start of the first span that has it.
+func (f *changeFinder) add(service string, c candidate) error {
+	at, err := f.firstSpan(tracestore.And{is(tracestore.Service, "", service), c.where}, c.seen)
+	if err != nil {
 		return err
 	}
-	from, err := f.versionBefore(service, at)
-	if err == nil {
-		f.found = append(f.found, change{At: at, Service: service, Kind: newVersion, From: from, To: version})
-	}
-	return err
-}
-
-// addKey adds an attribute key that did not occur in the usual time.
-func (f *changeFinder) addKey(service, key string, seen uint64) error {
-	where := tracestore.And{is(tracestore.Service, "", service),
-		tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: key}, Op: tracestore.Exists}}
-	at, isNew, err := f.newSince(where, seen)
-	if err == nil && isNew {
-		f.found = append(f.found, change{At: at, Service: service, Kind: newAttribute, To: key})
-	}
-	return err
-}
-
-// newSince reports whether no span met a condition in the times before, and the approximate start
-// of the first span that does. seen is the start of one such span.
-func (f *changeFinder) newSince(where tracestore.Expr, seen uint64) (at route.Nanos, isNew bool, err error) {
-	if f.done() {
-		return 0, false, nil
-	}
-	for _, w := range slices.Backward(f.periods.before) {
-		if before, err := f.probe(where, w); err != nil || before {
-			return 0, false, err
+	found := change{At: at, Service: service, Kind: c.kind, To: c.value}
+	if c.kind == newVersion {
+		if found.From, err = f.versionBefore(service, at); err != nil {
+			return err
 		}
 	}
-	at, err = f.firstSpan(where, seen)
-	return at, true, err
+	f.found = append(f.found, found)
+	return nil
+}
+
+// unseen returns the candidates that no span of a service had in the times before. It reads spans
+// that had any, and leaves out what these have, until there are no others.
+func (f *changeFinder) unseen(service string, left []candidate) ([]candidate, error) {
+	for _, w := range slices.Backward(f.periods.before) {
+		for len(left) > 0 {
+			if f.done() {
+				return nil, nil
+			}
+			found, rest, err := f.without(service, w, left)
+			if err != nil {
+				return nil, err
+			}
+			if !found {
+				break
+			}
+			if len(rest) == len(left) { // the span that was found cannot be read
+				f.cut = true
+				return nil, nil
+			}
+			left = rest
+		}
+	}
+	return left, nil
+}
+
+// without returns the candidates without those that spans of some traces have, and whether there
+// are such traces.
+func (f *changeFinder) without(service string, w core.Window, left []candidate) (found bool, rest []candidate, _ error) {
+	f.probes++
+	var anyOf tracestore.Or
+	for _, c := range left {
+		anyOf = append(anyOf, c.where)
+	}
+	q := tracestore.Query{Tenant: f.slot.Tenant(), From: w.From, To: w.To, Limit: unseenTraces, Budget: f.slot.Budget(),
+		Where: tracestore.And{is(tracestore.Service, "", service), anyOf}}
+	from, to, _ := q.Window()
+	rest = slices.Clone(left)
+	outcome, err := f.slot.Find(q, nil, func(_ otlpdata.TraceID, spans *otlpdata.Batch) error {
+		found = true
+		return tracestore.WalkSpans(spans, func(s tracestore.Span) error {
+			if s.Resource.Service == service && from <= s.Start && s.Start <= to {
+				rest = slices.DeleteFunc(rest, func(c candidate) bool { return tracestore.Match(c.where, s) })
+			}
+			return nil
+		})
+	})
+	f.reasons.Add(outcome.Reasons...)
+	return found, rest, err
 }
 
 // firstSpan returns the approximate start of the first span in the range that meets a condition.
@@ -189,28 +233,49 @@ func (f *changeFinder) versionBefore(service string, at route.Nanos) (version st
 	return version, err
 }
 
-// addInstances adds a change in the number of instances at the end of the range, if the sample
-// suggests one.
-func (f *changeFinder) addInstances(service string, s *serviceSample) error {
-	added := appeared(s.instances)
-	removed := gone(s.instances, uint64(f.periods.end.Add(-instanceWindow).UnixNano()))
+// addInstances adds the changes of the numbers of instances at the end of the range. The sample
+// says which of the services, those with the most calls first, may have one.
+func (f *changeFinder) addInstances(services []string) error {
 	store, ok := core.SlotAs[tracestore.Aggregator](f.slot)
-	if !ok || len(added) == 0 && removed == "" || f.done() {
+	services = slices.DeleteFunc(services, func(name string) bool {
+		s := f.sample.services[name]
+		return s == nil || len(appeared(s.instances)) == 0 && f.removed(s) == ""
+	})
+	if !ok || len(services) == 0 || f.done() {
 		return nil
 	}
-	if f.counted++; f.counted > maxInstanceChecks {
-		f.cut = true
-		return nil
-	}
-	before, err := f.instances(store, service, f.periods.earlier(min(instanceWindow, f.periods.end.Sub(f.periods.start))))
+	f.cut = f.cut || len(services) > maxInstanceChecks
+	services = services[:min(len(services), maxInstanceChecks)]
+	before, err := f.instances(store, services, f.periods.earlier(min(instanceWindow, f.periods.end.Sub(f.periods.start))))
 	if err != nil {
 		return err
 	}
-	now, err := f.instances(store, service, f.periods.current())
-	if err != nil || before == 0 || now == 0 || before == now {
+	now, err := f.instances(store, services, f.periods.current())
+	if err != nil {
 		return err
 	}
-	at := route.NanosOf(f.periods.start)
+	for _, service := range services {
+		if err := f.addInstancesOf(service, before[service], now[service]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removed returns an instance that the sample does not have at the end of the range, or "".
+func (f *changeFinder) removed(s *serviceSample) string {
+	return gone(s.instances, uint64(f.periods.end.Add(-instanceWindow).UnixNano()))
+}
+
+// addInstancesOf adds a change of the number of instances of a service. 0 is a number that is not
+// known.
+func (f *changeFinder) addInstancesOf(service string, before, now int) error {
+	if before == 0 || now == 0 || before == now {
+		return nil
+	}
+	var err error
+	s, at := f.sample.services[service], route.NanosOf(f.periods.start)
+	added, removed := appeared(s.instances), f.removed(s)
 	switch {
 	case now > before && len(added) > 0:
 		first := slices.MinFunc(added, func(a, b string) int { return cmp.Compare(s.instances[a].first, s.instances[b].first) })
@@ -243,35 +308,59 @@ func (f *changeFinder) lastSpan(where tracestore.Expr) (route.Nanos, error) {
 	return route.Nanos(start), err
 }
 
-// instances returns the number of instances at the end of a period, or 0 if it is unknown.
-func (f *changeFinder) instances(store tracestore.Aggregator, service string, w core.Window) (int, error) {
-	f.probes++
+// instances returns the numbers of instances at the end of some time, of the services of which it
+// is known.
+func (f *changeFinder) instances(store tracestore.Aggregator, services []string, w core.Window) (map[string]int, error) {
 	if from := w.To.Add(-instanceWindow); from.After(w.From) {
 		w.From = from
 	}
-	held := f.slot.Held()
-	a := core.Aggregation{Store: store, Window: w, Where: is(tracestore.Service, "", service), MaxSpans: maxInstanceSpans}
-	a.Spec.Facets.Values = 1
+	found := make(map[string]int)
 	for _, key := range instanceKeys() {
-		a.Spec.Facets.Fields = append(a.Spec.Facets.Fields, tracestore.Field{Place: tracestore.ResourceAttribute, Key: key})
+		services = slices.DeleteFunc(slices.Clone(services), func(name string) bool { _, known := found[name]; return known })
+		if len(services) == 0 {
+			break
+		}
+		complete, err := f.instancesBy(store, services, w, key, found)
+		if err != nil || !complete {
+			return nil, err
+		}
 	}
+	return found, nil
+}
+
+// instancesBy sets the numbers of instances of the services that have a resource attribute.
+// complete is false if it does not know all of them.
+func (f *changeFinder) instancesBy(
+	store tracestore.Aggregator, services []string, w core.Window, key string, found map[string]int,
+) (complete bool, _ error) {
+	f.probes++
+	var of tracestore.Or
+	for _, service := range services {
+		of = append(of, is(tracestore.Service, "", service))
+	}
+	held := f.slot.Held()
+	a := core.Aggregation{Store: store, Window: w, Where: of, MaxSpans: maxInstanceSpans}
+	a.Spec.Groups = tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.ResourceAttribute, Key: key}},
+		Limit: 1, All: true}
 	got, err := f.slot.Aggregate(&a)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	f.reasons.Add(got.Reasons...)
-	if err := f.slot.SetHeld(held); err != nil || got.Facets == nil || !got.Complete() {
-		return 0, err
+	if err := f.slot.SetHeld(held); err != nil || got.Groups == nil || !got.Complete() || got.Groups.Other > 0 {
+		return false, err
 	}
-	for i := range got.Facets.Facets {
-		facet := &got.Facets.Facets[i]
-		if facet.Spans == 0 {
-			continue
+	spans := make(map[string]uint64)
+	for i := range got.Groups.Groups {
+		if g := &got.Groups.Groups[i]; g.Values[1].Present {
+			found[g.Values[0].Text]++
+			spans[g.Values[0].Text] += g.Durations.Count()
 		}
-		if got.Facets.Share < 1 && facet.Spans < minInstanceSpans*uint64(facet.Distinct) {
-			return 0, nil
-		}
-		return facet.Distinct, nil
 	}
-	return 0, nil
+	for service, n := range spans {
+		if got.Groups.Share < 1 && n < minInstanceSpans*uint64(found[service]) {
+			found[service] = 0
+		}
+	}
+	return true, nil
 }

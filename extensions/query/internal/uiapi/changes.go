@@ -129,7 +129,6 @@ type changeFinder struct {
 	now     func() time.Time
 	end     time.Time // of looking for changes
 	probes  int
-	counted int  // services whose instances were counted
 	cut     bool // something was not checked
 	sample  changeSample
 	found   []change
@@ -151,15 +150,21 @@ func (f *changeFinder) find() error {
 	if err := f.sample.read(f.slot, &f.periods); err != nil {
 		return err
 	}
-	var appeared []string
+	var appeared, others []string
 	for _, service := range byCalls(now) {
 		if before[service] == 0 {
 			appeared = append(appeared, service)
-		} else if s := f.sample.services[service]; s != nil && !f.done() {
+			continue
+		}
+		others = append(others, service)
+		if s := f.sample.services[service]; s != nil && !f.done() {
 			if err := f.compare(service, s); err != nil {
 				return err
 			}
 		}
+	}
+	if err := f.addInstances(others); err != nil {
+		return err
 	}
 	return f.addServices(appeared)
 }
