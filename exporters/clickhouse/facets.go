@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
@@ -72,8 +74,12 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 			})
 		}
 	}
-	var attributes []tracestore.Field
+	var attributes, texts []tracestore.Field
 	for _, f := range fields {
+		if _, isText := where.Column(f.Place); isText {
+			texts = append(texts, f)
+			continue
+		}
 		if !f.Place.HasKey() {
 			all = append(all, func(ctx context.Context) error { return a.countProperty(ctx, set, f, t) })
 			continue
@@ -82,6 +88,9 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 		for _, key := range keysOf(f) {
 			named[key] = append(named[key], f)
 		}
+	}
+	if len(texts) > 0 {
+		all = append(all, func(ctx context.Context) error { return a.countTexts(ctx, set, texts, t) })
 	}
 	for _, p := range rows.Pairs() {
 		var keys []string
@@ -98,7 +107,43 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 	return together(ctx, all...)
 }
 
-// countProperty counts the values of a property.
+// countTexts counts the values of properties that are columns of texts, in one pass.
+func (a *aggregation) countTexts(ctx context.Context, set string, fields []tracestore.Field, t total) error {
+	counters, rest := make([]*storequery.FieldCounter, len(fields)), make([]uint64, len(fields))
+	var columns, texts, numbers []string
+	for i, f := range fields {
+		counters[i], rest[i] = a.facets.Field(f), t.spans
+		column, _ := where.Column(f.Place)
+		columns, texts, numbers = append(columns, column), append(texts, "toString("+column+")"), append(numbers, strconv.Itoa(i))
+	}
+	list := strings.Join(columns, ", ")
+	sql := fmt.Sprintf("SELECT toUInt8(field), %s AS value_text, sum(spans) AS n, sum(selected) FROM ("+
+		"SELECT %[2]s, count() AS spans, countIf(%[3]s) AS selected FROM %[4]s WHERE %[5]s GROUP BY %[2]s) "+
+		"ARRAY JOIN [%[6]s] AS field, [%[7]s] AS field_text GROUP BY field, value_text "+
+		"ORDER BY n DESC, field, value_text LIMIT %[8]d BY field",
+		shortText("field_text"), list, a.selected, a.table, set, strings.Join(numbers, ", "), strings.Join(texts, ", "),
+		storequery.MaxFacetDistinct)
+	var field uint8
+	v := valueCount{form: formText}
+	err := a.eachFacet(ctx, sql, []any{&field, &v.text, &v.spans, &v.selected}, func() error {
+		if int(field) >= len(fields) || counters[field] == nil {
+			return nil
+		}
+		rest[field] -= min(v.spans, rest[field])
+		return v.addTo(counters[field])
+	})
+	a.facetMutex.Lock()
+	defer a.facetMutex.Unlock()
+	for i, c := range counters {
+		if c != nil {
+			c.AddSpans(t.spans, t.selected)
+			c.AddOther(rest[i])
+		}
+	}
+	return err
+}
+
+// countProperty counts the values of a property that is not a column of texts.
 func (a *aggregation) countProperty(ctx context.Context, set string, f tracestore.Field, t total) error {
 	a.facetMutex.Lock()
 	counter := a.facets.Field(f)
@@ -181,7 +226,8 @@ type keyCount struct {
 	spans, selected uint64
 }
 
-// countPair counts the values of attributes in a pair of columns.
+// countPair counts the values of attributes in a pair of columns. Values that occur equally often
+// are sorted by a hash, because many occur once, and texts take longer to compare.
 func (a *aggregation) countPair(ctx context.Context, set string, keys attributeKeys, p rows.Pair) error {
 	var key string
 	var v valueCount
@@ -189,7 +235,7 @@ func (a *aggregation) countPair(ctx context.Context, set string, keys attributeK
 	v.form, text = pairValue(p, "attribute_value")
 	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, %[2]s AS value_text, count() AS n, countIf(%[3]s) FROM %[4]s "+
 		"ARRAY JOIN %[5]s AS %[1]s, %[6]s AS attribute_value WHERE %[7]s AND (%[8]s) GROUP BY k, value_text "+
-		"ORDER BY n DESC, k, value_text LIMIT %[9]d BY k",
+		"ORDER BY n DESC, cityHash64(value_text), k, value_text LIMIT %[9]d BY k",
 		attributeKey, text, a.selected, a.table, p.Keys(), p.Values(), set, keys.condition, storequery.MaxFacetDistinct)
 	counted := make(map[string]*keyCount)
 	err := a.eachFacet(ctx, sql, []any{&key, &v.text, &v.spans, &v.selected}, func() error {
