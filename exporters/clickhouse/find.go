@@ -97,8 +97,12 @@ func (s *search) limited(ctx context.Context, err error) error {
 	return errStop
 }
 
-// Sizes of pages. They grow because most searches need only one page.
-const minPage, maxPage = 256, 1 << 16 // rows
+// Sizes of pages. They grow because most searches need only one page. A search for few traces
+// begins with fewer rows, so that it stops early if values occur often.
+const (
+	minPage, maxPage = 256, 1 << 16 // rows
+	rowsPerTrace     = 16
+)
 
 // Numbers of traces per read, which grow from the first to one of the others. Trace ids are random,
 // so a statement for many traces reads most of a small table, and fewer statements are better.
@@ -128,7 +132,11 @@ func (s *search) examineWindow(ctx context.Context) error {
 	s.rows, s.batch = minPage, minBatch
 	switch {
 	case s.query.Limit > 0:
+		if s.condition.Always() {
+			plan.size = firstOfAll
+		}
 		s.batch = max(minBatch, min(s.query.Limit, s.maxBatch()))
+		s.rows = min(rowsPerTrace*s.query.Limit, minPage)
 	case s.want != tracestore.WantIDs: // the caller reads until it has examined enough spans
 		s.batch, s.rows = s.maxBatch(), maxPage
 		if b := s.query.Budget.Spans; b > 0 {

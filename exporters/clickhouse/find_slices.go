@@ -21,6 +21,7 @@ import (
 // the results of the previous one.
 const (
 	firstSlice  = 1 << 18 // spans, estimated
+	firstOfAll  = 1 << 14 // if all spans match
 	minSlice    = 1 << 16
 	sliceGrowth = 8 // maximum of the ratio of two successive sizes
 	// A slice has more spans than are likely needed for the missing results, because another slice
@@ -102,7 +103,8 @@ func (e *exporter) planSlices(ctx context.Context, q *tracestore.Query, from, to
 
 // planAll is like planSlices for a search that reads the spans of all services.
 func (e *exporter) planAll(ctx context.Context, q *tracestore.Query, from, to uint64) (*slicer, error) {
-	plan := planKey{q.Tenant, from / hourLength, to / hourLength}
+	const day = 24 // hours; one request often searches several hours of a day
+	plan := planKey{q.Tenant, from / hourLength / day * day, to/hourLength/day*day + day - 1}
 	hours, known := e.plans.get(plan, e.set.Env.Now())
 	if known {
 		return newSlicer(hours, from, to), nil
@@ -120,6 +122,17 @@ func (e *exporter) planAll(ctx context.Context, q *tracestore.Query, from, to ui
 		e.plans.put(plan, hours, e.set.Env.Now())
 	}
 	return newSlicer(hours, from, to), err
+}
+
+// maxGrouped is the approximate maximum number of spans in a window that the server groups by
+// trace.
+const maxGrouped = 5_000_000
+
+// hasFew reports whether the server can group the spans in the window of a query by trace.
+func (e *exporter) hasFew(ctx context.Context, q *tracestore.Query, from, to uint64) (bool, error) {
+	plan, err := e.planAll(ctx, q, from, to)
+	plan.size = maxGrouped
+	return plan.start() <= from, err
 }
 
 // plans caches the numbers of spans by which searches are planned for a short time, because one

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
@@ -16,14 +17,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var _ callpath.HeadReader = (*exporter)(nil)
+var _ callpath.PartFinder = (*exporter)(nil)
 
 // summaryMemory is the approximate number of bytes that it takes to summarize a span, without
 // texts.
 const summaryMemory = 300
 
 // headsPerStatement is the maximum number of traces whose heads one statement reads.
-const headsPerStatement = 1024
+const headsPerStatement = 4096
 
 // EachHeads implements callpath.HeadReader. It reads only the columns that it needs, except for
 // traces that may contain duplicates.
@@ -70,8 +71,8 @@ func (e *exporter) heads(
 		return err
 	}
 	var damage error
-	for _, id := range s.doubtful {
-		if err := e.headsOfOne(ctx, tenant, id, limit, take); keepDamage(&damage, err) != nil {
+	for part := range slices.Chunk(s.doubtful, tracesPerStatement) {
+		if err := e.exactHeads(ctx, tenant, part, limit, take); keepDamage(&damage, err) != nil {
 			return err
 		}
 	}
@@ -81,6 +82,7 @@ func (e *exporter) heads(
 // headScan collects the heads of traces from rows in the order of trace id and start.
 type headScan struct {
 	limit  int
+	exact  bool // there are no duplicates
 	memory *tracestore.Memory
 	take   func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error
 
@@ -114,18 +116,26 @@ func (s *headScan) row(r db.Rows) error {
 	if err != nil {
 		return fmt.Errorf("reading spans: %w", err)
 	}
-	if string(s.id[:]) != s.traceID {
+	span.Service, span.Name, span.Failed, span.Kind = s.service, s.name, failed != 0, call.Kind
+	return s.add(otlpdata.TraceID([]byte(s.traceID)), &span)
+}
+
+// add adds the head of a span of a trace. It keeps no texts of it.
+func (s *headScan) add(id otlpdata.TraceID, span *tracestore.SummarySpan) error {
+	if s.id != id {
 		if err := s.end(); err != nil {
 			return err
 		}
-		copy(s.id[:], s.traceID)
+		s.id = id
 	}
 	if s.limit > 0 && len(s.spans) > s.limit {
 		return nil
 	}
-	span.Service, span.Name, span.Failed, span.Kind = s.text(s.service), s.text(s.name), failed != 0, call.Kind
-	s.compare(&span)
-	s.spans = append(s.spans, span)
+	span.Service, span.Name = s.text(span.Service), s.text(span.Name)
+	if !s.exact {
+		s.compare(span)
+	}
+	s.spans = append(s.spans, *span)
 	return s.memory.Resize(int64(len(s.spans)*summaryMemory + s.bytes))
 }
 
@@ -167,39 +177,24 @@ func (s *headScan) end() (err error) {
 	return err
 }
 
-// headsOfOne is like heads for one trace. It reads whole spans, without duplicates.
-func (e *exporter) headsOfOne(
-	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+// exactHeads is like heads. It reads whole spans, without duplicates.
+func (e *exporter) exactHeads(
+	ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
 	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
 ) error {
-	var spans []tracestore.SummarySpan
-	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
-	defer memory.Release()
-	var texts knownTexts
+	s := headScan{limit: limit, exact: true, take: take}
+	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	defer s.memory.Release()
 	var damage error
-	err := e.eachSpan(ctx, tenant, ofTraces([]otlpdata.TraceID{id}), func(s tracestore.Span) error {
-		if limit > 0 && len(spans) > limit {
-			return errStop
-		}
-		ns, _ := s.Duration()
-		name, isNew := texts.copyOf(s.Operation())
-		bytes := summaryMemory
-		if isNew {
-			bytes += len(name)
-		}
-		spans = append(spans, tracestore.SummarySpan{
-			ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service,
-			Name: name, Failed: s.StatusCode == otlpdata.StatusError, Kind: s.Kind,
-		})
-		return memory.Grow(int64(bytes))
+	err := e.eachSpan(ctx, tenant, ofTraces(ids), func(span tracestore.Span) error {
+		ns, _ := span.Duration()
+		return s.add(span.TraceID, &tracestore.SummarySpan{ID: span.SpanID, Parent: span.ParentID, Start: span.Start, Duration: ns,
+			Service: span.Resource.Service, Name: span.Operation(), Failed: span.StatusCode == otlpdata.StatusError, Kind: span.Kind})
 	})
-	if err = keepDamage(&damage, err); err != nil || len(spans) == 0 {
-		return cmp.Or(err, damage)
-	}
-	if err := take(id, spans); err != nil {
+	if keepDamage(&damage, err) != nil {
 		return err
 	}
-	return damage
+	return cmp.Or(s.end(), damage)
 }
 
 // summaries returns the summaries of existing traces. With a DamagedError, the summaries cover what
@@ -214,4 +209,51 @@ func (e *exporter) summaries(
 		return nil
 	})
 	return out, err
+}
+
+// FindParts implements callpath.PartFinder. The server groups all matching spans by trace.
+func (e *exporter) FindParts(
+	ctx context.Context, q tracestore.Query, without *tracestore.Query, starts []uint64, limit int,
+) (*callpath.FoundParts, error) {
+	found := &callpath.FoundParts{Traces: make([][]tracestore.Cursor, len(starts))}
+	from, to, ok := q.Window()
+	c := e.conditionOf(q, q.Where)
+	if !ok || c.Never() {
+		return found, ctx.Err()
+	}
+	if few, err := e.hasFew(ctx, &q, from, to); err != nil || !few || !c.Exact {
+		return nil, err
+	}
+	having := ""
+	if without != nil {
+		if first, last, ok := without.Window(); ok {
+			having = " HAVING countIf(" + where.Window(first, last) + " AND (" + e.conditionOf(*without, without.Where).Sure + ")) = 0"
+		}
+	}
+	bounds := make([]string, len(starts))
+	for i, s := range starts {
+		bounds[i] = where.Uint(s)
+	}
+	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	defer memory.Release()
+	sql := fmt.Sprintf("SELECT trace_id, newest, toUInt32(arrayCount(x -> x <= newest, [%s])) AS part FROM ("+
+		"SELECT trace_id, max(start) AS newest FROM %s WHERE %s AND %s AND (%s) GROUP BY trace_id%s) "+
+		"ORDER BY newest DESC, trace_id DESC LIMIT %d BY part",
+		strings.Join(bounds, ", "), e.db.Table("spans"), where.Tenant(q.Tenant), where.Window(from, to), c.SQL, having, limit)
+	var id string
+	var part uint32
+	at := tracestore.Cursor{Set: true}
+	err := e.eachScanned(ctx, sql, []any{&id, &at.Start, &part}, func() error {
+		if len(id) != len(at.ID) || part < 1 || int(part) > len(starts) {
+			return fmt.Errorf("reading results: trace id of %d bytes in part %d of %d", len(id), part, len(starts))
+		}
+		copy(at.ID[:], id)
+		found.Traces[part-1] = append(found.Traces[part-1], at)
+		return memory.Grow(hitMemory)
+	})
+	if serverLimit(err) != nil && ctx.Err() == nil {
+		return nil, nil
+	}
+	found.Reasons = e.missingShards(ctx)
+	return found, err
 }

@@ -15,22 +15,31 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Limits of reads of several traces in one statement.
+// Limits of reads of several traces in one statement. Their number grows, because callers may stop
+// after the first ones.
 const (
-	tracesPerStatement = 64
-	maxTogether        = 16 << 20 // bytes that are held until earlier traces were returned
+	tracesPerStatement, maxTracesPerStatement = 64, 1024
+
+	maxTogether = 16 << 20 // bytes that are held until the traces before them were returned
 )
 
 // Traces implements tracestore.Reader. It uses hints to select partitions.
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		r := e.reader(tenant, yield)
-		for part := range slices.Chunk(refs, tracesPerStatement) {
-			if err := r.read(ctx, part); errors.Is(err, errStop) {
+		for left, n := refs, tracesPerStatement; len(left) > 0; {
+			n = min(n, len(left))
+			done, err := r.read(ctx, left[:n])
+			switch {
+			case errors.Is(err, errStop):
 				return
-			} else if err != nil {
+			case err != nil:
 				yield(tracestore.Trace{}, err)
 				return
+			case done:
+				left, n = left[n:], min(2*n, maxTracesPerStatement)
+			default:
+				n /= 2
 			}
 		}
 		if err := cmp.Or(r.damaged(ctx, len(refs)), ctx.Err()); err != nil {
@@ -61,20 +70,13 @@ func (e *exporter) reader(tenant string, yield func(tracestore.Trace, error) boo
 	return &traceReader{store: e, tenant: tenant, yield: yield, found: make(map[otlpdata.TraceID]struct{})}
 }
 
-// read yields the traces of refs in order. It returns errStop if the caller stops iterating.
-func (r *traceReader) read(ctx context.Context, refs []tracestore.TraceRef) error {
-	if len(refs) > 1 {
-		together, err := r.readTogether(ctx, refs)
-		if together || err != nil {
-			return err
-		}
+// read yields the traces of refs in their order. It returns errStop if the caller wants no more,
+// and false if they are too large to be read together.
+func (r *traceReader) read(ctx context.Context, refs []tracestore.TraceRef) (bool, error) {
+	if len(refs) == 1 {
+		return true, r.readOne(ctx, refs)
 	}
-	for i := range refs {
-		if err := r.readOne(ctx, refs[i:i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.readTogether(ctx, refs)
 }
 
 // readOne yields a trace in pieces while it reads it.
@@ -96,11 +98,11 @@ func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceR
 	defer memory.Release()
 	held, size := make(map[otlpdata.TraceID][]tracestore.Trace), int64(0)
 	err := r.pieces(r.store.seek(ctx, len(refs)), conditionOf(refs), nil, func(t tracestore.Trace) error {
-		if size += int64(t.Spans.Size()); size > maxTogether {
+		if size += int64(t.Spans.Size()); size > maxTogether || memory.Grow(int64(t.Spans.Size())) != nil {
 			return errTooMuch
 		}
 		held[t.ID] = append(held[t.ID], t)
-		return memory.Grow(int64(t.Spans.Size()))
+		return nil
 	})
 	if errors.Is(err, errTooMuch) {
 		return false, nil

@@ -14,10 +14,6 @@ import (
 
 var _ storequery.WindowSummarizer = (*exporter)(nil)
 
-// maxSummarized is the approximate maximum number of spans in a window for the server to summarize
-// its traces.
-const maxSummarized = 5_000_000
-
 // EachInWindow implements storequery.WindowSummarizer. The server summarizes the traces that begin
 // and end within the window and have a root span. Others are summarized here.
 func (e *exporter) EachInWindow(
@@ -32,12 +28,8 @@ func (e *exporter) EachInWindow(
 	if !c.Exact {
 		return false, nil, nil
 	}
-	plan, err := e.planAll(ctx, &q, from, to)
-	if err != nil {
+	if few, err := e.hasFew(ctx, &q, from, to); err != nil || !few {
 		return false, nil, err
-	}
-	if plan.size = maxSummarized; plan.start() > from {
-		return false, nil, nil
 	}
 	w.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
 	defer w.memory.Release()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // HeadReader is implemented by stores that can read several traces in one pass, and only the parts
@@ -99,6 +100,9 @@ func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2
 	rest := sampling{profiler: p, query: p.query, until: p.deadline, accepts: p.filter(ctx, p.query)}
 	if all {
 		rest.narrower = tracestore.And{p.query.Where, tracestore.Not{Expr: sel.Where}}
+	}
+	if _, uses := storequery.PlacesOf(both.Where); !uses {
+		rest.without = &both
 	}
 	if !chosen.complete() { // otherwise all selected traces are known
 		found, isSelected := rest.accepts, p.matches(ctx, both)

@@ -26,6 +26,9 @@ type part struct {
 	searched bool              // after is the position of a trace
 	found    int               // traces of the set
 	done     bool              // it has no others
+	// With a PartFinder:
+	waiting []tracestore.Cursor // traces that were found and not read
+	whole   bool                // there are no others
 }
 
 // parts splits the window of a query for a sample of a number of traces.
@@ -66,12 +69,14 @@ type sampling struct {
 	// narrower, if not nil, is a slower query that also finds all traces of the set, but fewer
 	// others.
 	narrower tracestore.Expr
-	parts    []part
-	found    int
-	reads    int // traces
-	spent    int // of Budget.Spans
-	late     bool
-	excess   int // traces of the set that were read but are no longer needed
+	// without, if not nil, finds traces that are not of the set.
+	without *tracestore.Query
+	parts   []part
+	found   int
+	reads   int // traces
+	spent   int // of Budget.Spans
+	late    bool
+	excess  int // traces of the set that were read, but are not wanted any more
 }
 
 const (
@@ -91,7 +96,11 @@ func (s *sampling) run(ctx context.Context) error {
 		return nil
 	}
 	s.parts = parts(s.query, s.want)
-	for s.more() {
+	together, err := s.runTogether(ctx)
+	if err != nil {
+		return err
+	}
+	for !together && s.more() {
 		open := 0
 		for i := range s.parts {
 			if !s.parts[i].done {
@@ -140,13 +149,12 @@ func (s *sampling) more() bool {
 // take reads traces of a part until the part has its share of the traces that are left to find or
 // to read. open is the number of parts that share them.
 func (s *sampling) take(ctx context.Context, pt *part, open int) error {
-	share := func(left int) int { return (left + open - 1) / open }
-	enough := s.found + share(s.want-s.found)
-	lastRead := s.reads + share(readsPerTrace*s.want-s.reads)
+	enough := s.found + shareOf(s.want-s.found, open)
+	lastRead := s.reads + shareOf(readsPerTrace*s.want-s.reads, open)
 	q := s.query
 	q.From, q.After = timeOf(pt.from), pt.after
 	if q.Budget.Spans > 0 {
-		q.Budget.Spans = share(q.Budget.Spans - s.spent)
+		q.Budget.Spans = shareOf(q.Budget.Spans-s.spent, open)
 	}
 	if s.narrower != nil && s.reads >= narrowAfter && narrowRatio*s.found < s.reads {
 		q.Where = s.narrower
@@ -177,6 +185,7 @@ func (s *sampling) take(ctx context.Context, pt *part, open int) error {
 // set or read a number of traces. full is false if there were fewer traces.
 func (s *sampling) readAll(ctx context.Context, pt *part, found *tracestore.Results, enough, lastRead int) (full bool, err error) {
 	var ids []otlpdata.TraceID
+	of := func(otlpdata.TraceID) *part { return pt }
 	for r, err := range found.All {
 		if err != nil {
 			return false, err
@@ -188,14 +197,14 @@ func (s *sampling) readAll(ctx context.Context, pt *part, found *tracestore.Resu
 		if ids = append(ids, r.ID); len(ids) < s.readTogether(enough-s.found) && s.reads+len(ids) < lastRead {
 			continue
 		}
-		if err := s.count(ctx, pt, ids); err != nil {
+		if err := s.count(ctx, ids, of); err != nil {
 			return false, err
 		}
 		if ids = ids[:0]; s.found >= enough || s.reads >= lastRead || !s.more() {
 			return true, nil
 		}
 	}
-	return false, s.count(ctx, pt, ids)
+	return false, s.count(ctx, ids, of)
 }
 
 // readTogether returns the number of traces to read in one call to find n of the set.
@@ -206,8 +215,8 @@ func (s *sampling) readTogether(n int) int {
 	return n
 }
 
-// count reads traces, and counts those of the set.
-func (s *sampling) count(ctx context.Context, pt *part, ids []otlpdata.TraceID) error {
+// count reads traces, each of which is of a part, and counts those of the set.
+func (s *sampling) count(ctx context.Context, ids []otlpdata.TraceID, of func(otlpdata.TraceID) *part) error {
 	if err := s.memory.Grow(int64(len(ids)) * knownMemory); err != nil {
 		return err
 	}
@@ -235,7 +244,7 @@ func (s *sampling) count(ctx context.Context, pt *part, ids []otlpdata.TraceID) 
 		}
 		s.tree.Build(spans)
 		s.counter.AddTrace(&s.tree, id, s.selected)
-		pt.found++
+		of(id).found++
 		s.found++
 		return nil
 	})
