@@ -130,7 +130,7 @@ func checkCounts(p *inprocess.Program, params string) {
 // there are more spans than the limit, also from a store in another process.
 func TestCountsOfSamples(t *testing.T) {
 	soak.SkipIfRaced(t)
-	const limit = "extensions::query::max_aggregated_spans=4000"
+	const limit = "extensions::query::max_aggregated_spans=10000"
 	s := startSplit(t, limit)
 	start := time.Now().Add(-10 * time.Minute)
 	data := bench.New(13, start)

@@ -59,7 +59,7 @@ func (a *Aggregation) query() tracestore.Query {
 
 // wholeTraceCost is the approximate cost of examining a span in its trace, as a multiple of
 // examining it alone.
-const wholeTraceCost = 10
+const wholeTraceCost = 25
 
 // Aggregate runs an aggregation and reserves memory for it.
 func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
