@@ -43,7 +43,7 @@ function Why({ obstacle: o, a, places, retry }: { obstacle: Obstacle; a: string;
   }
   if (o.kind === 'alone') {
     return (
-      <Empty title={<Text of="No other trace begins with {operation}." operation={<b>{o.typical.service} {o.typical.name}</b>} />}>
+      <Empty title={<Text of="No other trace starts with {operation}." operation={<b>{o.typical.service} {o.typical.name}</b>} />}>
         <p class={css.why}>{t('A typical trace is one with the same root, in the day before the trace and the hour after it.')}</p>
         <a href={link(places.trace(a))}>{t('Open the trace')}</a>{search}
       </Empty>
@@ -76,7 +76,7 @@ function Loaded({ pair, places }: { pair: Pair; places: Places }) {
   return (
     <div class={css.page}>
       <Head pair={pair} places={places} />
-      {!common && <div class={css.notice}><Partial>{t('The traces begin with different operations. No call path is in both, so each row is in A or in B only.')}</Partial></div>}
+      {!common && <div class={css.notice}><Partial>{t('The traces start with different operations. No call path is in both, so each row is only in A or only in B.')}</Partial></div>}
       {pair.typical && !pair.typical.same && <div class={css.notice}><Partial>{t('A\'s operations are unusual: less than 5 % of the traces with this root have the same operations. B is typical of the traces with the most similar operations.')}</Partial></div>}
       <div class={css.tabs}><Tabs
         label={t('Views of the comparison')} name="compare" selected={selected} onSelect={(id) => navigate({ tab: id === 'difference' ? '' : id }, { replace: true })}

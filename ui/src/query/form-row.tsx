@@ -123,7 +123,7 @@ function DurationChip({ text, onRun }: Omit<Editor, 'period'>) {
 
 function StatusChip({ text, onRun }: Omit<Editor, 'period'>) {
   const c = [...conditionsOn(text, 'status'), ...conditionsOn(text, 'error')][0];
-  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? t('error') : t('not error')) : opText(c.op) + c.value;
+  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? t('error') : t('no error')) : opText(c.op) + c.value;
   const set = (v: string): void => {
     const rest = setCondition(setCondition(text, 'error', '', ''), 'status', '', '');
     onRun(v ? addCondition(rest, 'status', '=', v) : rest);

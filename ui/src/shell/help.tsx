@@ -17,7 +17,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           </section>
         ))}
         <section>
-          <h3 class={css.group}>{t('What the jump box accepts')}</h3>
+          <h3 class={css.group}>{t('What “Jump to” accepts')}</h3>
           <p class={css.text}><Text of="A trace ID in hex of any length, a {traceparent}, {code} or {uber} header, a link to a trace from Jaeger, Zipkin or Grafana, a service, a page, or a query in braces." traceparent={<code>traceparent</code>} code={<code>b3</code>} uber={<code>uber-trace-id</code>} /></p>
         </section>
         <p class={css.text}><a href="docs/" target="_blank" rel="noopener">{t('Documentation')}</a></p>

@@ -141,8 +141,8 @@ test('it says why there is nothing to compare', async () => {
   for (const [path, text] of [
     [`/trace/${slow}...00000000000000000000000000000001`, /^Trace B, 00000000000000000000000000000001, was not found\.$/],
     ['/trace/00000000000000000000000000000001...baseline', /^Trace A, 0{31}1, was not found\.$/],
-    [`/trace/${alone}...baseline`, /^No other trace begins with cron nightly\.$/],
-    [`/trace/${slow}...${other}`, /^The traces begin with different operations\./],
+    [`/trace/${alone}...baseline`, /^No other trace starts with cron nightly\.$/],
+    [`/trace/${slow}...${other}`, /^The traces start with different operations\./],
   ] as const) {
     await page.goto(url + path);
     await page.getByText(text).first().waitFor();

@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const rows = (page: Page): Locator => page.getByRole('grid', { name: 'Traces' }).locator('tbody').getByRole('row');
 const facets = (page: Page): Locator => page.getByRole('complementary', { name: 'Facets' });
-const trail = (page: Page): Locator => page.getByRole('navigation', { name: 'Steps of the search' });
+const trail = (page: Page): Locator => page.getByRole('navigation', { name: 'Search steps' });
 const parameter = (page: Page, name: string): string | null => new URL(page.url()).searchParams.get(name);
 
 /** Opens a page, and checks at the end that nothing failed in it, other than requests for a trace that is `missing`. */

@@ -64,7 +64,7 @@ test('lists traces as they arrive, and waits while paused or looked at', () => v
   await expect.poll(() => names(page)).toEqual(['three web', 'two web', 'one web']);
 
   await page.getByRole('grid').hover();
-  await page.getByText('The list waits while you look at it.').waitFor();
+  await page.getByText('The list is paused while you look at it.').waitFor();
   await send('four');
   await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
   await page.mouse.move(10, 10);
@@ -164,7 +164,7 @@ test.each([['large', large], ['small', small]])('a scrolled list stays where it 
   await expect.poll(() => names(page).then((n) => n.length)).toBe(24);
   const third = page.getByRole('grid').locator('tbody tr').nth(20);
   await third.scrollIntoViewIfNeeded();
-  await page.getByText('The list waits while you look at it.').waitFor();
+  await page.getByText('The list is paused while you look at it.').waitFor();
   const before = await third.boundingBox();
   await send('new');
   const show = page.getByRole('button', { name: 'Show 1 new trace' });

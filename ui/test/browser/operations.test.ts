@@ -96,7 +96,7 @@ const lead = (page: Page) => page.getByRole('heading', { level: 1 });
 test('the status page shows all processes, and those that do not answer', async () => {
   const { page, problems } = await newPage(browser);
   await page.goto(`${url}/status`);
-  await expect.poll(() => lead(page).textContent()).toBe('1 of 4 processes does not answer');
+  await expect.poll(() => lead(page).textContent()).toBe('1 of 4 processes does not respond');
   await expect.poll(() => page.getByRole('alert').textContent()).toContain('connection refused');
   await expect.poll(() => page.getByText('This process and 3 others.').count()).toBe(1);
   const balances = page.getByText('Balances: each span has exactly one outcome.');

@@ -78,7 +78,7 @@ function fewerConditions(run: Run, onRun: (text: string) => void): Way[] {
 /** Databases and queues have no spans of their own, but calls. */
 function callsOfServices(run: Run, onRun: (text: string) => void): Way[] {
   const q = callsInstead(run.q);
-  return q === run.q ? [] : [{ label: t('Calls to the service'), q, from: run.from, to: run.to, go: () => onRun(q) }];
+  return q === run.q ? [] : [{ label: t('Calls to this service'), q, from: run.from, to: run.to, go: () => onRun(q) }];
 }
 
 /** Ways that lead to nothing are not shown. */

@@ -78,7 +78,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
           {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} paths={paths} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
-          {traces.length === 0 && !search.reading && !search.error && !next && (whole ? <Unselected title={t('The selection has no traces.')} /> : <NoMatch run={run} onRun={onRun} />)}
+          {traces.length === 0 && !search.reading && !search.error && !next && (whole ? <Unselected title={t('The selection contains no traces.')} /> : <NoMatch run={run} onRun={onRun} />)}
           {(traces.length > 0 || (next && !search.reading)) && <More search={search} more={slowest && exact ? slowest.more : next ? search.more : null} />}
         </>}
       </TabPanel>
@@ -89,7 +89,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
 /** In place of the slowest ones, while the duration that they reach is not known: never all traces instead. */
 function Unbound({ run, bound }: { run: Run; bound: RequestState<Explanation> }) {
   if (hasStructure(run.q)) return <Unselected title={t('Selecting the slowest 5 % works only for searches without >>, > or && between braces.')} />;
-  if (bound.data && !bound.error && !bound.loading) return <Unselected title={t('The selection has no traces.')} />;
+  if (bound.data && !bound.error && !bound.loading) return <Unselected title={t('The selection contains no traces.')} />;
   return <AnswerState what={t('Slowest 5 %')} answer={{ ...bound, data: undefined }} class={css.notice} rows={8} height="var(--row-h-table)" />;
 }
 

@@ -55,7 +55,7 @@ export default function Trail() {
   const list = steps.value;
   if (list.length < 2) return null;
   return (
-    <nav class={css.trail} aria-label={t('Steps of the search')}>
+    <nav class={css.trail} aria-label={t('Search steps')}>
       <ol>
         {list.map((step, i) => {
           const text = stepText(step, list[i - 1]);

@@ -120,7 +120,7 @@ function Waiting({ services, children }: { services: ReturnType<typeof useReques
 function NoRequests() {
   return (
     <div class={css.message}>
-      <Empty title={t('No service has requests in this time range.')}>
+      <Empty title={t('No service received requests in this time range.')}>
         {['now-24h', 'now-7d'].map((from) => <a key={from} href={format(linked({ page: 'overview' }, { range: { from, to: 'now' } }))}>{lastName(from.slice(4))}</a>)}
         <a href={link({ page: 'status' })}>{t('Check the receivers')}</a>
       </Empty>

@@ -140,7 +140,7 @@ function agent(target: Target): Snippet {
 
 function demo(target: Target): Snippet {
   return {
-    intro: t('Send traces of a shop with ten services, one of which gets a bad version. The command is the program that runs this server.'),
+    intro: t('Send traces of a demo shop with ten services; one service gets a bad version. The command is the program that runs this server.'),
     text: `tracing demo --otlp http://${target.host}:${target.otlpHTTP}${target.tenant ? ` --tenant '${target.tenant.name.replaceAll("'", "'\\''")}'` : ''}`,
   };
 }

@@ -17,13 +17,13 @@ describe('leadOf', () => {
   it.each([
     [missing({ verdict: 'drops', operation: 'GET /' }, client), `Most likely not sampled: shop GET / is kept at 12.5${space}%, this trace needs 19.3${space}%`, 'error'],
     [missing({ verdict: 'drops' }, sampler), `Dropped by probabilistic_sampler: it keeps 50.0${space}% of all traces, this one needs 75.0${space}%`, 'error'],
-    [missing({ verdict: 'depends' }, tail), 'Perhaps dropped by tail_sampling: what it keeps depends on the spans of the trace', 'partial'],
-    [missing({ verdict: 'depends', trace: '' }, { ...client, verdict: 'depends', needs: undefined }), `The strategy of shop keeps 12.5${space}% of the traces that begin there`, 'partial'],
+    [missing({ verdict: 'depends' }, tail), 'Possibly dropped by tail_sampling: what it keeps depends on the spans of the trace', 'partial'],
+    [missing({ verdict: 'depends', trace: '' }, { ...client, verdict: 'depends', needs: undefined }), `The strategy of shop keeps 12.5${space}% of the traces that start there`, 'partial'],
     [missing({}), 'Sampling does not drop this trace', 'ok'],
     [missing({ verdict: 'stored', stored: { trace: 'found', spans: 3, services: ['shop'], service: 'known', similar: [], known: 3 } }), 'Stored: the trace has 3 spans', 'ok'],
     [missing({ verdict: 'stored', causes: [{ code: 'other_service', process: -1 }], stored: { trace: 'found', spans: 1, services: ['web'], service: 'known', similar: [], known: 3 } }), 'Stored with 1 span, but none from shop', 'warn'],
     [missing({ verdict: 'depends', stored: { trace: 'missing', spans: 0, services: [], service: 'unknown', similar: ['Shop'], known: 3 } }, tail), 'No span of shop is stored', 'warn'],
-    [missing({ verdict: 'depends', stored: { trace: 'unreadable', spans: 0, services: [], service: 'unreadable', similar: [], known: 3 } }, tail), 'Perhaps stored: part of the store cannot be read', 'partial'],
+    [missing({ verdict: 'depends', stored: { trace: 'unreadable', spans: 0, services: [], service: 'unreadable', similar: [], known: 3 } }, tail), 'Possibly stored: part of the store cannot be read', 'partial'],
     [missing({ causes: [{ code: 'no_spans', process: -1 }] }), 'No span has arrived here yet', 'error'],
   ] as const)('%#', (m, text, mark) => {
     expect(leadOf(m)).toMatchObject({ text, mark });

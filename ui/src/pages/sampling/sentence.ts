@@ -20,7 +20,7 @@ export function leadOf(m: MissingTrace): Lead {
   const stage = decidingStage(m);
   if (m.verdict === 'stored') return storedLead(m);
   if (m.verdict === 'drops' && stage) return { text: dropsText(m, stage), mark: 'error', sub: numberText(stage) };
-  if (m.stored.trace === 'unreadable') return { text: t('Perhaps stored: part of the store cannot be read'), mark: 'partial', sub: t('The readable part does not contain the trace. The message below names the other part.') };
+  if (m.stored.trace === 'unreadable') return { text: t('Possibly stored: part of the store cannot be read'), mark: 'partial', sub: t('The readable part does not contain the trace. The message below names the other part.') };
   if (m.causes.some((c) => c.code === 'no_spans')) return { text: t('No span has arrived here yet'), mark: 'error', sub: t('Check the address that the program sends to. The Status page lists the receivers and their addresses.') };
   if (m.stored.service === 'unknown') return unknownLead(m);
   if (m.verdict === 'depends' && stage) return { text: dependsText(m, stage), mark: 'partial', sub: certainty(m) };
@@ -47,11 +47,11 @@ function dropsText(m: MissingTrace, s: Stage): string {
 
 function dependsText(m: MissingTrace, s: Stage): string {
   const values = { component: s.component ?? '', service: m.service, kept: share(s.probability ?? 0) };
-  if (s.method === 'policies') return t('Perhaps dropped by {component}: what it keeps depends on the spans of the trace', values);
-  if (s.method === 'conditions') return t('Perhaps dropped by {component}: its conditions select spans to drop', values);
+  if (s.method === 'policies') return t('Possibly dropped by {component}: what it keeps depends on the spans of the trace', values);
+  if (s.method === 'conditions') return t('Possibly dropped by {component}: its conditions select which spans to drop', values);
   if (s.kind !== 'client') return t('{component} keeps {kept} of all traces; with a trace ID, this page says which', values);
-  if (s.method === 'rate') return t('Perhaps not sampled: clients of {service} have a rate limit', values);
-  return m.trace ? t('Perhaps not sampled: the strategy of {service} keeps {kept}', values) : t('The strategy of {service} keeps {kept} of the traces that begin there', values);
+  if (s.method === 'rate') return t('Possibly not sampled: clients of {service} have a rate limit', values);
+  return m.trace ? t('Possibly not sampled: the strategy of {service} keeps {kept}', values) : t('The strategy of {service} keeps {kept} of the traces that start there', values);
 }
 
 /** What the number of a trace is, and how it decides. */

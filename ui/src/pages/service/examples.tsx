@@ -75,7 +75,7 @@ export function Examples({ service, role, p95, start, end }: ExamplesProps) {
       <ul ref={list} class={css.examples}>
         {traces.map((trace) => <Example key={trace.traceID} trace={trace} text={texts.get(trace) ?? ''} cut={cuts.get(texts.get(trace) ?? '')} q={q ?? ''} />)}
       </ul>
-      {q !== null && traces.length > 0 && <p class={css.empty}><a href={link({ page: 'explore' }, { q })}>{t('All of them')}</a></p>}
+      {q !== null && traces.length > 0 && <p class={css.empty}><a href={link({ page: 'explore' }, { q })}>{t('All traces')}</a></p>}
     </section>
   );
 }

@@ -24,7 +24,7 @@ export function NameList() {
       <ul ref={list} class={css.list} aria-label={t('Services')}>
         {data.names.map((name) => <Item key={name} name={name} href={link({ page: 'explore' }, { q: spansOf(name) })} />)}
       </ul>
-      {data.more && <Partial>{t('The first {n} services are listed. The jump box finds all of them.', { n: count(data.names.length) })}</Partial>}
+      {data.more && <Partial>{t('The first {n} services are listed. “Jump to” finds all of them.', { n: count(data.names.length) })}</Partial>}
     </>
   );
 }

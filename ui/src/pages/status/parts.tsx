@@ -19,7 +19,7 @@ export function Problems({ d }: { d: Details }) {
   const reload = d.report.configuration;
   if (bad.length === 0 && !reload.problem) return null;
   return (
-    <ul class={css.problems} aria-label={t('What does not work')}>
+    <ul class={css.problems} aria-label={t('Problems')}>
       {bad.map((c) => (
         <li key={c.kind + c.component} class={css.problem}>
           <Mark kind="warn" size={13} label="" /> <Text of="{kind} {component} is {state} since {time}: {reason}" kind={c.kind} component={<b>{c.component}</b>} state={c.status} time={<Elapsed since={c.since} now={slowNow.value} />} reason={<code>{c.reason || none}</code>} />

@@ -26,7 +26,7 @@ describe('statusSentence', () => {
 
   it('names processes that do not answer first', () => {
     const all = answerOf(processWith(intake(), 'http://a'), { address: 'http://b', error: 'refused', data: null }, processWith());
-    expect(statusSentence(all, 5).text).toBe('1 of 3 processes does not answer');
+    expect(statusSentence(all, 5).text).toBe('1 of 3 processes does not respond');
   });
 
   it('says nothing about what is hidden', () => {

@@ -22,7 +22,7 @@ interface Sums {
 export function statusSentence({ processes, hidden }: Processes<Details>, rate: number | null): Sentence {
   const known = processes.filter((p) => p.data !== null).map((p) => p.data!);
   const silent = processes.length - known.length;
-  if (silent > 0) return { text: tn(silent, '{n} of {all} processes does not answer', '{n} of {all} processes do not answer', { all: processes.length }), mark: 'warn' };
+  if (silent > 0) return { text: tn(silent, '{n} of {all} processes does not respond', '{n} of {all} processes do not respond', { all: processes.length }), mark: 'warn' };
   const bad = degraded(known);
   if (hidden) return bad ? { text: t('Degraded: {component}', bad), mark: 'warn' } : { text: t('All components work; counters across tenants are not shown to tenants'), mark: 'ok' };
   if (bad) return { text: t('Degraded: {component}: {reason}', bad), mark: 'warn' };

@@ -73,7 +73,7 @@ export function Row({ context: c, index, selected, active, top, copy }: RowProps
   return (
     <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px` }} data-row={index}>
       <div class={long ? `${css.name} ${css.long}` : css.name} role={copy ? undefined : 'gridcell'}>
-        {key >= 0 && c.chosen.includes(key) && <span class={css.chosen}><span class="visually-hidden">{t('chosen')} </span></span>}
+        {key >= 0 && c.chosen.includes(key) && <span class={css.chosen}><span class="visually-hidden">{t('selected')} </span></span>}
         {marked && <span class="visually-hidden">{t('found')} </span>}
         {rowMark(c.model.flags[span], isGroup ? c.model.groups.errors[~key] : 0, isGroup)}
         {pins && <span class={css.pins}>{pins}</span>}

@@ -136,7 +136,7 @@ function OpenIncident() {
 }
 
 function ListHead({ held, hold, paused, onShow }: { held: number; hold: { rows: boolean }; paused: boolean; onShow: () => void }) {
-  const why = paused ? t('Paused.') : t('The list waits while you look at it.');
+  const why = paused ? t('Paused.') : t('The list is paused while you look at it.');
   return (
     <div class={css.listHead}>
       <h2 class={css.title}>{t('Traces')}</h2>

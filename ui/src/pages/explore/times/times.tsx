@@ -72,8 +72,8 @@ function Comparison({ run, keys, earlier }: { run: Run; keys: string[]; earlier:
 }
 
 const kinds: [Kind, (n: number) => string][] = [
-  ['failing', (n) => tn(n, '{n} fails more', '{n} fail more')], ['slower', (n) => tn(n, '{n} is slower', '{n} are slower')], ['new', (n) => tn(n, '{n} is new', '{n} are new')], ['gone', (n) => tn(n, '{n} is gone', '{n} are gone')],
-  ['recovered', (n) => tn(n, '{n} fails less', '{n} fail less')], ['faster', (n) => tn(n, '{n} is faster', '{n} are faster')], ['more', (n) => tn(n, '{n} has more calls', '{n} have more calls')], ['fewer', (n) => tn(n, '{n} has fewer calls', '{n} have fewer calls')],
+  ['failing', (n) => tn(n, '{n} fails more often', '{n} fail more often')], ['slower', (n) => tn(n, '{n} is slower', '{n} are slower')], ['new', (n) => tn(n, '{n} is new', '{n} are new')], ['gone', (n) => tn(n, '{n} is gone', '{n} are gone')],
+  ['recovered', (n) => tn(n, '{n} fails less often', '{n} fail less often')], ['faster', (n) => tn(n, '{n} is faster', '{n} are faster')], ['more', (n) => tn(n, '{n} has more calls', '{n} have more calls')], ['fewer', (n) => tn(n, '{n} has fewer calls', '{n} have fewer calls')],
 ];
 
 /** "12 services: 1 fails more, 2 are slower". */
