@@ -30,7 +30,7 @@ const (
 	// counted. With fewer, the count may miss instances.
 	minInstanceSpans = 20
 	// unseenTraces is the number of traces that one check for earlier spans reads.
-	unseenTraces = 4
+	unseenTraces = 12
 	// serviceSteps is the number of steps for locating the first spans of new services. Steps are
 	// whole minutes.
 	serviceSteps = 60
