@@ -53,15 +53,42 @@ func (s *Slot) FindSummaries(q tracestore.Query, set storequery.SpanSet, visit f
 	return results.Outcome(), nil
 }
 
-// VisitSelected calls visit for each span of a stored trace that a set selects; see
-// storequery.VisitSelected. It returns which parts of the trace cannot be read. The trace must not
-// have more than Limits.TraceSize spans. Its memory replaces the memory that the query held before.
+// VisitSelected calls visit for each span of several stored traces that a set selects; see
+// storequery.VisitSelected. It returns which parts of the traces cannot be read. The memory of one
+// trace at a time replaces the memory that the query held before.
 func (s *Slot) VisitSelected(
-	ref tracestore.TraceRef, set storequery.SpanSet, ofTrace bool, visit func(tracestore.Span) error,
+	ids []otlpdata.TraceID, set storequery.SpanSet, ofTrace bool, visit func(otlpdata.TraceID, tracestore.Span) error,
 ) (damage tracestore.Reasons, err error) {
-	pieces, damage, err := s.read(s.Store(), ref)
-	if err != nil {
-		return nil, err
+	refs := make([]tracestore.TraceRef, len(ids))
+	for i, id := range ids {
+		refs[i].ID = id
 	}
-	return damage, storequery.VisitSelected(s.ctx, set, ref.ID, ofTrace, visit, pieces...)
+	var current otlpdata.TraceID
+	var pieces []*otlpdata.Batch // of the current trace
+	size, spans := 0, 0
+	flush := func() error {
+		if len(pieces) == 0 {
+			return nil
+		}
+		of := func(span tracestore.Span) error { return visit(current, span) }
+		err := storequery.VisitSelected(s.ctx, set, current, ofTrace, of, pieces...)
+		pieces, size, spans = nil, 0, 0
+		return err
+	}
+	for piece, err := range s.Store().Traces(s.ctx, s.Tenant(), refs) {
+		if damage, err = tracestore.DamageOf(err); !damage.Complete() || err != nil {
+			return damage, err
+		}
+		if piece.ID != current {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+			current = piece.ID
+		}
+		pieces, size, spans = append(pieces, piece.Spans), size+piece.Spans.Size(), spans+piece.Spans.Len()
+		if err := s.memory.Resize(s.memoryOf(size, spans)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, flush()
 }

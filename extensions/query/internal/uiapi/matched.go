@@ -60,26 +60,42 @@ func (a fieldValue) compare(b fieldValue) int {
 	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text))
 }
 
-// find returns the matching spans of a trace, or nil if there are too many spans to read, if the
-// memory for queries is exhausted, or if parts of the trace are damaged.
-func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, error) {
-	if m.read+s.Spans > maxMatchedSpans || s.Spans > slot.Limits().TraceSize {
-		return nil, nil
+// find returns the matching spans of each of several traces, or nil if there are too many spans to
+// read, if the memory for queries is exhausted, or if parts of the trace are damaged.
+func (m *matchReader) find(slot *core.Slot, traces []*tracestore.Summary) ([]*match, error) {
+	before := m.read
+	found, at := make([]*match, len(traces)), make(map[otlpdata.TraceID]int)
+	var ids []otlpdata.TraceID
+	for i, s := range traces {
+		if m.read+s.Spans <= maxMatchedSpans && s.Spans <= slot.Limits().TraceSize {
+			m.read += s.Spans
+			found[i] = &match{names: m.names, fields: make([][]fieldValue, len(m.fields))}
+			ids, at[s.ID] = append(ids, s.ID), i
+		}
 	}
-	m.read += s.Spans
-	found := &match{names: m.names, fields: make([][]fieldValue, len(m.fields))}
+	if len(ids) == 0 {
+		return found, nil
+	}
 	ofTrace := slices.ContainsFunc(m.fields, func(f tracestore.Field) bool { return f.Place.OfTrace() })
-	damage, err := slot.VisitSelected(tracestore.TraceRef{ID: s.ID}, m.set, ofTrace, func(s tracestore.Span) error {
+	damage, err := slot.VisitSelected(ids, m.set, ofTrace, func(id otlpdata.TraceID, s tracestore.Span) error {
 		if s.Start >= m.from && s.Start <= m.to {
-			found.addSpan(s, m.fields)
+			found[at[id]].addSpan(s, m.fields)
 		}
 		return nil
 	})
 	switch {
-	case tracestore.IsOutOfMemory(err):
-		return nil, nil
-	case err != nil || !damage.Complete():
-		return nil, err
+	case damage.Complete() && !tracestore.IsOutOfMemory(err):
+		return found, err
+	case len(traces) == 1:
+		return []*match{nil}, nil
+	}
+	m.read = before
+	for i := range traces { // one of them is damaged, or too large
+		one, err := m.find(slot, traces[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		found[i] = one[0]
 	}
 	return found, nil
 }

@@ -80,7 +80,7 @@ func TestMatchedOfLongTraces(t *testing.T) {
 		}
 	}
 	m := matchReader{read: maxMatchedSpans - 1}
-	if found, err := m.find(&core.Slot{}, &tracestore.Summary{Spans: 2}); found != nil || err != nil || m.read != maxMatchedSpans-1 {
+	if found, err := m.find(&core.Slot{}, []*tracestore.Summary{{Spans: 2}}); err != nil || found[0] != nil || m.read != maxMatchedSpans-1 {
 		t.Errorf("beyond the spans of a search: %v, %v", found, err)
 	}
 }

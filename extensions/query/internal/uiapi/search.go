@@ -1,6 +1,7 @@
 package uiapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -24,6 +25,9 @@ const (
 	// firstStep is the maximum number of spans that the store examines before the first line of
 	// progress.
 	firstStep = 100_000
+	// maxTogether is the maximum number of traces whose matching spans are read together. The
+	// number grows from 1, so that the first trace is sent at once.
+	maxTogether = 16
 )
 
 const ndjson = "application/x-ndjson"
@@ -110,7 +114,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	}
 	defer slot.Release()
 	slot.Describe(params.text)
-	s := searchRun{backend: a.backend, slot: slot, out: route.NewLines(w, ndjson), params: &params, after: params.after,
+	s := searchRun{backend: a.backend, slot: slot, out: route.NewLines(w, ndjson), params: &params, after: params.after, together: 1,
 		search: storequery.NewSearch(slot.Store(), params.set, tracestore.WantSummaries)}
 	defer s.search.Close()
 	if err = s.progress(); err == nil {
@@ -136,6 +140,7 @@ type searchRun struct {
 	after          tracestore.Cursor // where the next step begins
 	lastProgress   time.Time
 	found, scanned int
+	together       int                // traces whose matching spans are read next
 	lost           tracestore.Reasons // why earlier steps were incomplete, except for the budget and the time
 	outcome        tracestore.Outcome // of the last step
 }
@@ -184,35 +189,56 @@ func (s *searchRun) step(spans int) error {
 	if err != nil {
 		return err
 	}
+	var waiting []tracestore.Result // until their matching spans are read together
 	for res, err := range results.All {
-		if err == nil {
-			err = s.trace(&res)
-		}
 		if err != nil {
+			return cmp.Or(s.traces(waiting, false), err)
+		}
+		waiting = append(waiting, res)
+		if s.params.match != nil && len(waiting) < s.together {
+			continue
+		}
+		if err := s.traces(waiting, true); err != nil {
 			return err
 		}
-		s.found++
-		s.after = tracestore.Cursor{Start: res.Start, ID: res.ID, Set: true}
+		waiting, s.together = waiting[:0], min(2*s.together, maxTogether)
+	}
+	if err := s.traces(waiting, true); err != nil {
+		return err
 	}
 	s.outcome = results.Outcome()
 	s.after = s.outcome.Next
 	return nil
 }
 
-// trace sends a line about a trace.
-func (s *searchRun) trace(res *tracestore.Result) error {
-	var found *match
-	if s.params.match != nil {
+// traces sends a line about each of several traces, with their matching spans if withMatch is true
+// and they are requested.
+func (s *searchRun) traces(list []tracestore.Result, withMatch bool) error {
+	found := make([]*match, len(list))
+	if s.params.match != nil && withMatch && len(list) > 0 {
+		summaries := make([]*tracestore.Summary, len(list))
+		for i := range list {
+			summaries[i] = list[i].Summary
+		}
 		var err error
-		if found, err = s.params.match.find(s.slot, res.Summary); err != nil {
+		if found, err = s.params.match.find(s.slot, summaries); err != nil {
 			return err
 		}
 	}
-	return s.out.Line(func(dst []byte) []byte {
-		dst = strconv.AppendUint(append(dst, `{"trace":{"match":"`...), res.Start, 10)
-		dst = route.AppendSummary(append(dst, '"'), res.Summary)
-		return append(found.appendJSON(dst), "}}"...)
-	})
+	for i := range list {
+		res := &list[i]
+		err := s.out.Line(func(dst []byte) []byte {
+			dst = strconv.AppendUint(append(dst, `{"trace":{"match":"`...), res.Start, 10)
+			dst = route.AppendSummary(append(dst, '"'), res.Summary)
+			return append(found[i].appendJSON(dst), "}}"...)
+		})
+		if err != nil {
+			return err
+		}
+		s.found++
+		s.after = tracestore.Cursor{Start: res.Start, ID: res.ID, Set: true}
+	}
+	return nil
 }
 
 // progress writes a progress line with the number of examined spans, unless the previous one was
