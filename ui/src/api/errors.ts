@@ -23,7 +23,7 @@ export interface ErrorPeriod {
   since?: Nanos;
 }
 
-/** How a group develops: not seen before, or more often than before. */
+/** How a group develops: not seen before, or more often than before. An error that occurs at this time each day is usual. */
 export interface Trend {
   kind: 'usual' | 'new' | 'growing';
   /** Of `growing`: how much more often. */
@@ -54,6 +54,8 @@ export interface ErrorGroup {
   count: number;
   /** Spans in the time before. */
   before?: number;
+  /** Spans at the same time of the days before, the latest first. Missing: no error was new or growing. */
+  days?: number[];
   first: Nanos;
   last: Nanos;
   trend: Trend;

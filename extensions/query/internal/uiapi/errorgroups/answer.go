@@ -31,6 +31,7 @@ type groupAnswer struct {
 	Message         string        `json:"message"`
 	Count           uint64        `json:"count"`
 	Before          *uint64       `json:"before,omitempty"` // spans in the time before
+	Days            []uint64      `json:"days,omitempty"`   // spans at the same time of the days before, the latest first
 	First           route.Nanos   `json:"first"`
 	Last            route.Nanos   `json:"last"`
 	Trend           trendAnswer   `json:"trend"`
@@ -88,6 +89,7 @@ func (g *group) answer(now *counted, withFrame bool) *groupAnswer {
 	return &groupAnswer{ID: g.id, Service: e.service, Operation: operations[0].Text, Operations: operations, OtherOperations: other,
 		Versions: versions, Type: e.failure.Type, Pattern: e.pattern.String(), Frame: e.frame.String(), Where: e.where(withFrame),
 		Message: e.message, Count: route.Estimate(count, now.Share), First: route.Nanos(g.spans.First), Last: route.Nanos(g.spans.Last),
+		Days:   g.days,
 		Trend:  trendAnswer{g.trend.kind, g.trend.factor, route.Nanos(g.trend.since), route.Nanos(g.trend.until)},
 		Points: points, TraceID: hex.EncodeToString(e.traceID[:]), SpanID: hex.EncodeToString(e.spanID[:])}
 }

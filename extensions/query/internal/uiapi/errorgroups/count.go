@@ -2,6 +2,7 @@ package errorgroups
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ type group struct {
 	operations []countedText
 	versions   []countedText
 	before     *tracestore.Group // nil: not seen then
+	days       []uint64          // spans at the same time of the days before, the latest first; nil: not counted
 	trend      trend
 	example    *example // nil until it was read
 }
@@ -218,16 +220,19 @@ func (c *counter) countRead(w core.Window, out *counted, by []tracestore.GroupQu
 	return found, nil
 }
 
-// sorted returns the groups with their trends, by number of spans, descending.
-func (c *counted) sorted(before *counted, byGrowth bool) []*group {
-	all := make([]*group, 0, len(c.groups))
+// setTrends sets the trends of the groups. before is nil if the time before was not counted.
+func (c *counted) setTrends(before *counted) {
 	for id, g := range c.groups {
 		if before != nil && before.groups[id] != nil {
 			g.before = &before.groups[id].spans
 		}
 		g.trend = c.trendOf(g, before)
-		all = append(all, g)
 	}
+}
+
+// sorted returns the groups, by number of spans or by growth, descending.
+func (c *counted) sorted(byGrowth bool) []*group {
+	all := slices.Collect(maps.Values(c.groups))
 	slices.SortFunc(all, func(a, b *group) int {
 		order := 0
 		if byGrowth {

@@ -107,7 +107,17 @@ func (r *request) run(slot *core.Slot) (data any, incomplete tracestore.Reasons,
 		}
 		now.first, before.first = max(now.first, first), max(before.first, first)
 	}
-	list := now.sorted(before, r.byGrowth)
+	now.setTrends(before)
+	if r.before {
+		reasons, err := c.compareDays(r.window, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		if incomplete.Complete() {
+			incomplete = reasons
+		}
+	}
+	list := now.sorted(r.byGrowth)
 	listed := list[:min(len(list), r.limit)]
 	if err := c.refine(listed, now.parts.Length); err != nil {
 		return nil, nil, err

@@ -95,6 +95,7 @@ type errorsJSON struct {
 		Service, Operation, Type, Pattern, Frame, Where, Message, First, Last, TraceID, ID string
 		Count                                                                              int
 		Before                                                                             *int
+		Days                                                                               []int
 		Points                                                                             []int
 		Operations, Versions                                                               []countedText
 		Trend                                                                              trendJSON
@@ -282,6 +283,41 @@ func TestErrorsBefore(t *testing.T) {
 	}
 	if a := ask(t, h, 0, 29, "&before=1").Data; a.Before.Spans != 0 || *a.Groups[0].Before != 0 || !a.Before.Complete {
 		t.Errorf("%+v, before %+v", a, a.Before)
+	}
+}
+
+// An error that occurs at the same time each day is usual. If it occurred on one of the days only,
+// or much less often, it is new.
+func TestDailyErrors(t *testing.T) {
+	const day = 24 * 3600
+	td := ptrace.NewTraces()
+	shop, n := querytest.AddService(td, "shop"), 0
+	add := func(kind string, from, spans int) {
+		for i := range spans {
+			n++
+			s := querytest.AddSpan(shop, pcommon.TraceID{14: byte(n >> 8), 15: byte(n)}, 1, 0, "buy", time.Duration(from+i)*time.Second)
+			s.Status().SetCode(ptrace.StatusCodeError)
+			s.Attributes().PutStr("error.type", kind)
+		}
+	}
+	add("all", 0, 1)
+	for i := range 3 {
+		add("nightly", i*day+2000, 40)
+	}
+	add("yesterday", day+2000, 40)
+	add("yesterday", 2*day+2000, 40)
+	add("rarely", 2000, 10)
+	add("rarely", day+2000, 10)
+	add("rarely", 2*day+2000, 40)
+	add("all", 2*day-3000, 1)
+	h := api(t, querytest.FilledMemory(t, td))
+	want := map[string]string{"nightly": "usual [40 40]", "yesterday": "new [40 0]", "rarely": "new [10 10]"}
+	got := make(map[string]string)
+	for _, g := range ask(t, h, 2*day, 2*day+3599, "&before=1").Data.Groups {
+		got[g.Type] = fmt.Sprint(g.Trend.Kind, " ", g.Days)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

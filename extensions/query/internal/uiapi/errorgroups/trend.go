@@ -1,12 +1,21 @@
 package errorgroups
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
 
 // kind is how a group develops in a window.
 type kind string
 
 const (
-	usual   kind = "usual"
+	usual   kind = "usual"   // as before, or as on earlier days
 	isNew   kind = "new"     // it did not occur before
 	growing kind = "growing" // it occurs more often than at other times
 )
@@ -36,7 +45,43 @@ const (
 	// minEvidence is the minimum log-likelihood ratio of a rise. Random variation hardly ever
 	// reaches it in any part of the window.
 	minEvidence = 12
+	// An error is usual if it occurred at least dailyShare times as often at the same time of each
+	// of the daysBefore days before, as errors of nightly jobs do.
+	daysBefore, dailyShare = 2, 0.5
 )
+
+// compareDays counts the groups of c at the same time of earlier days if one of them is new or
+// growing, and makes the ones usual that occurred then, too. A window of more than a day has the
+// same time of earlier days in it.
+func (c *counter) compareDays(w core.Window, now *counted) (incomplete tracestore.Reasons, err error) {
+	const day = 24 * time.Hour
+	changed := func(g *group) bool { return g.trend.kind != usual }
+	if w.To.Sub(w.From) > day || !slices.ContainsFunc(slices.Collect(maps.Values(now.groups)), changed) {
+		return nil, nil
+	}
+	for n := range daysBefore {
+		back := -time.Duration(n+1) * day
+		then, err := c.countGroups(core.Window{From: w.From.Add(back), To: w.To.Add(back)})
+		if err != nil {
+			return nil, err
+		}
+		incomplete.Add(then.reasons...)
+		for id, g := range now.groups {
+			count := uint64(0)
+			if earlier := then.groups[id]; earlier != nil {
+				count = route.Estimate(earlier.spans.Durations.Count(), then.Share)
+			}
+			g.days = append(g.days, count)
+		}
+	}
+	for _, g := range now.groups {
+		count := route.Estimate(g.spans.Durations.Count(), now.Share)
+		if float64(slices.Min(g.days)) >= dailyShare*float64(count) {
+			g.trend = trend{kind: usual}
+		}
+	}
+	return incomplete, nil
+}
 
 // trendOf returns the trend of a group. before is nil if the time before was not counted. The trend
 // does not cover times that were not counted or not stored. If only a sample was counted, no group
