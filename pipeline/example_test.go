@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// runProgram runs a program with the given configuration and components, and stops it at once.
+// runProgram runs a program with the given configuration and components, and stops it immediately.
 func runProgram(yaml string, components ...pipeline.Factory) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop() // a program that is stopped while it starts still answers what its receivers have accepted

@@ -75,7 +75,7 @@ func refusesData(err error) bool {
 }
 
 // distribute reports a partial success as outcomes of the joined batches. It is unknown which spans
-// were rejected, and they must not be sent again, so rejected spans are attributed to the batches
+// were rejected, and they must not be resent, so rejected spans are attributed to the batches
 // in order: the sum is exact, and the error text says that the batches were sent as one.
 func distribute(p *Partial, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error)) {
 	left := p.Rejected

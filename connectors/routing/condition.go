@@ -42,8 +42,8 @@ func (r *row) compile(log *zap.Logger) (condition, error) {
 		statement = "route() where " + r.Condition
 	}
 	if f := statementFunction.FindStringSubmatch(statement); f != nil && f[1] != "route" {
-		return condition{}, fmt.Errorf("%s is not available in statements; write route() where CONDITION, and use the processor "+
-			"transform for changes", f[1])
+		return condition{}, fmt.Errorf("%s is not available in statements; write route() where CONDITION, and use the transform "+
+			"processor for changes", f[1])
 	}
 	return compileStatement(statement, r.Context, log)
 }

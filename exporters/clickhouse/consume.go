@@ -99,7 +99,7 @@ func (e *exporter) insertTable(ctx context.Context, b *rows.Block, t *rows.Table
 	if err != nil || stored {
 		return err
 	}
-	e.log.Warn("rows of an earlier insert were lost in a crash of the server; storing them again", zap.String("table", t.Name))
+	e.log.Warn("rows of an earlier insert were lost in a crash of the server; resending them", zap.String("table", t.Name))
 	in.Token += "-again"
 	return e.db.Insert(ctx, in)
 }
@@ -227,7 +227,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		rows:  counter("inserted_rows_total", "Rows in acknowledged inserts, including repeated ones, which the server ignores."),
 		bytes: counter("inserted_bytes_total", "Size of the encoded spans in acknowledged inserts."),
 		failures: counter("insert_failures_total",
-			"Inserts that failed and are tried again, by reason: unreachable, overloaded, limited, misconfigured, bad_data or unknown.", "reason"),
+			"Inserts that failed and are retried, by reason: unreachable, overloaded, limited, misconfigured, bad_data or unknown.", "reason"),
 		seconds: histogram("insert_seconds", "Duration of acknowledged inserts, including the wait for max_inserts.",
 			[]float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}),
 		perSend: histogram("insert_rows", "Rows of acknowledged inserts. Most should be above 10,000.",

@@ -68,7 +68,7 @@ func TestSizesOfSlices(t *testing.T) {
 	}
 }
 
-// slicesOf returns the slices of a window, whose sizes are those of a search that finds results at
+// slicesOf returns the slices of a window, with the sizes of a search that finds results at
 // random.
 func slicesOf(g *rand.Rand, hours []hourSpans, from, to uint64) iter.Seq2[uint64, uint64] {
 	return func(yield func(uint64, uint64) bool) {

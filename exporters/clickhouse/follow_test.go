@@ -65,7 +65,7 @@ func TestCursorMisses(t *testing.T) {
 	}
 }
 
-// TestPublishedUntilError checks that an insert is not published again after an error in the
+// TestPublishedUntilError checks that an insert is not republished after an error in the
 // middle, that feeds miss the rest of it, and that the next inserts are still to be published.
 func TestPublishedUntilError(t *testing.T) {
 	for _, c := range []struct {

@@ -162,7 +162,7 @@ func (e *exporter) countPass(
 		}
 		missing, err = e.countWindows(ctx, tenant, windows)
 		if missing.shards = e.missingShards(ctx); missing.shards.Complete() {
-			missing.shards = tracestore.Because(tracestore.ReasonUnavailable, "a shard did not answer")
+			missing.shards = tracestore.Because(tracestore.ReasonUnavailable, "a shard did not respond")
 		}
 	}
 	if err != nil {

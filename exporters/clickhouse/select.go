@@ -135,7 +135,7 @@ func (e *exporter) missingShards(ctx context.Context) tracestore.Reasons {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return tracestore.Because(tracestore.ReasonUnavailable, "the shards that answer are not known: "+err.Error())
+		return tracestore.Because(tracestore.ReasonUnavailable, "the shards that responded are unknown: "+err.Error())
 	}
 	e.shards.missing, e.shards.checked = tracestore.Because(tracestore.ReasonUnavailable, missing), now
 	return e.shards.missing
@@ -161,7 +161,7 @@ func (e *exporter) askShards(ctx context.Context) (missing string, err error) {
 	if err != nil || answered >= known {
 		return "", err
 	}
-	return fmt.Sprintf("%s of cluster %s: no server answers", e.silentShards(ctx, name, known, answered), e.cfg.Cluster.Name), nil
+	return fmt.Sprintf("%s of cluster %s: no server responds", e.silentShards(ctx, name, known, answered), e.cfg.Cluster.Name), nil
 }
 
 // silentShards returns the numbers of the shards that do not respond, or only how many if the

@@ -46,7 +46,7 @@ func (f *damagedFiles) isNew(d *source.DamageError) bool {
 func (s *segments) noteDamage(d *source.DamageError) {
 	s.metrics.damage.Inc()
 	if s.damaged.isNew(d) {
-		s.log.Error("cannot read part of a segment; queries are answered without it", zap.String("file", d.File),
+		s.log.Error("cannot read part of a segment; results of queries lack it", zap.String("file", d.File),
 			zap.String("part", d.Part), zap.Int("spans", d.Rows), zap.Error(d.Err))
 	}
 }

@@ -80,7 +80,7 @@ func newVictim(t testing.TB) *victim {
 	return v
 }
 
-// disk returns a disk with the files of the store, of which one has other content, or is missing if
+// disk returns a disk with the files of the store. One of them has other content, or is missing if
 // that is nil.
 func (v *victim) disk(t testing.TB, changed string, content []byte) *vfstest.Mem {
 	t.Helper()

@@ -124,7 +124,7 @@ func answers(t testing.TB, e *exporter, list []question) (all []string, err erro
 }
 
 // TestAnswersFromDamagedSegments damages the bytes of segments that pending deletions hide a part
-// of, while the store runs. No query of any kind panics or fails, and an answer is that of the
+// of, while the store runs. No query of any kind panics or fails, and a result is the result of the
 // sound store or says that it is not complete.
 func TestAnswersFromDamagedSegments(t *testing.T) {
 	v, list := newVictim(t), questions(t)

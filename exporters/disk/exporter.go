@@ -292,7 +292,7 @@ func (e *exporter) closeAll() {
 func (e *exporter) noteFormat() {
 	if d := e.dir.FormatDamage(); d != nil {
 		e.metrics.restored.Inc()
-		e.log.Error("file with the version of the span store is damaged; moved to quarantine and written again; no spans are lost",
+		e.log.Error("file with the version of the span store is damaged; moved to quarantine and rewritten; no spans are lost",
 			zap.String("file", d.File), zap.Error(d.Err))
 	}
 }

@@ -22,7 +22,7 @@ type mergeRules struct {
 
 // pick returns the oldest run of segments that is due for a merge, or nil. all is ordered by epoch.
 //
-// A run consists of neighbors of one day, none of which was merged before. It is due when it has
+// A run consists of unmerged neighbors of one day. It is due when it has
 // the minimum number of segments, or when it has two and cannot grow: because its day is over, or
 // because the next segment cannot be part of it.
 func (r *mergeRules) pick(all []*handle) []*handle {

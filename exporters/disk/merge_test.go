@@ -106,7 +106,7 @@ func expectFiles(tb testing.TB, e *exporter, want ...string) {
 	}
 }
 
-// TestMerge: a merged segment has all spans once, including those of traces that were split across
+// TestMerge: a merged segment has all spans once, including spans of traces that were split across
 // its inputs. The inputs are removed and stay removed after a restart.
 func TestMerge(t *testing.T) {
 	mem := vfstest.NewMem()
@@ -183,7 +183,7 @@ func TestMergeDuringQuery(t *testing.T) {
 
 // TestReplacedFiles: if files of inputs still exist beside the output, after a crash or because a
 // query read them, the next start removes them. It keeps a segment that was in the quarantine
-// during the merge and was moved back, although its epoch lies between those of the inputs.
+// during the merge and was moved back, although its epoch lies between the epochs of the inputs.
 func TestReplacedFiles(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := mergeSetup(mem)
@@ -217,7 +217,7 @@ func TestReplacedFiles(t *testing.T) {
 }
 
 // TestMergedLogs: a segment has the spans of a log if it was flushed from the log or merged from
-// such a segment, but not if the epoch of the log only lies between those of its inputs.
+// such a segment, but not if the epoch of the log only lies between the epochs of its inputs.
 func TestMergedLogs(t *testing.T) {
 	h := &handle{name: directory.Segment{Day: "20261121", Level: 2, First: 10, Last: 30}}
 	h.info.Replaces = []string{"20261121/1-000000000000000a-000000000000001e.seg", "20261121/0-000000000000000a-000000000000000a.seg",

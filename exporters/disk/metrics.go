@@ -67,7 +67,7 @@ func newMetrics(reg prometheus.Registerer, c *Config) (*metrics, error) {
 		oldest:          gauge("oldest_span_seconds", "Time since the oldest stored span arrived; 0 if the store is empty."),
 		retention:       gauge("retention_seconds", "Setting retention.time; 0 if it is not limited."),
 		retentionBytes:  gauge("retention_bytes", "Setting retention.size; 0 if it is not limited."),
-		mergeBacklog:    gauge("merge_backlog_segments", "Segments that can still be merged, including those that wait for more neighbours."),
+		mergeBacklog:    gauge("merge_backlog_segments", "Segments that can still be merged, including segments that wait for more neighbors."),
 		merges:          counter("merges_total", "Segments merged from other segments."),
 		mergedSpans:     counter("merged_spans_total", "Spans written by merges."),
 		mergedBytes:     counter("merged_bytes_total", "Bytes written by merges."),

@@ -17,7 +17,7 @@ import (
 )
 
 // TestModel executes random operations, including crashes, on the store and compares its answers
-// with those of the memory store and of the model of package storetest.
+// with the memory store's and with the results of the model of package storetest.
 func TestModel(t *testing.T) {
 	const machines = 4
 	operations, first := soak.Rounds(t, 2000, 400), soak.Seed(t)

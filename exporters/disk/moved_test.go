@@ -44,7 +44,7 @@ func (m *movable) awaitMoved(t *testing.T) {
 func (m *movable) checkPath(t *testing.T) {
 	t.Helper()
 	if entries, err := os.ReadDir(m.path); !os.IsNotExist(err) {
-		t.Errorf("the path was created again with %v, %v", entries, err)
+		t.Errorf("the path was recreated with %v, %v", entries, err)
 	}
 }
 

@@ -130,7 +130,7 @@ func TestDecodersAreBounded(t *testing.T) {
 	}
 	running.Wait()
 	if most := s.Blocks.Most.Load(); most > decoders || most == 0 {
-		t.Errorf("%d blocks were open at once, want at most %d", most, decoders)
+		t.Errorf("%d blocks were open at the same time, want at most %d", most, decoders)
 	}
 	if open, views := s.Blocks.Open.Load(), s.Views.Load(); open != 0 || views != 0 {
 		t.Errorf("%d blocks and %d views left open", open, views)

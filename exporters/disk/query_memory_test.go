@@ -102,8 +102,9 @@ func readWhole(ctx context.Context, e *exporter, id otlpdata.TraceID) (n int, _ 
 	return n, nil
 }
 
-// Many expensive queries at once hold at most the memory of all queries: some of them are refused,
-// or end early, and the heap grows by what is reserved and by what the store has for itself.
+// Many concurrent expensive queries hold at most the memory of all queries: some of them are
+// refused, or end early, and the heap grows by what is reserved and by what the store has for
+// itself.
 func TestQueriesShareMemory(t *testing.T) {
 	const limit, clients = 48 << 20, 12
 	if testing.Short() {

@@ -107,7 +107,7 @@ func (r recovery) setAside(name directory.Segment, cause error) error {
 // spans, and updates the list of segments.
 func (r recovery) noteMissingSegments(missing []directory.Missing, listDamage error) error {
 	if listDamage != nil {
-		r.log.Error("list of segments is damaged; cannot tell whether segments are missing; it will be written again", zap.Error(listDamage))
+		r.log.Error("list of segments is damaged; cannot tell whether segments are missing; it will be rewritten", zap.Error(listDamage))
 	}
 	for _, m := range missing {
 		r.intake.noteEpoch(m.Last)
@@ -169,7 +169,7 @@ func (r recovery) findMissingLogs() error {
 		return err
 	}
 	if err != nil {
-		r.log.Error("list of write-ahead logs is damaged; cannot tell whether logs are missing; it will be written again", zap.Error(err))
+		r.log.Error("list of write-ahead logs is damaged; cannot tell whether logs are missing; it will be rewritten", zap.Error(err))
 		return nil
 	}
 	for _, m := range missing {

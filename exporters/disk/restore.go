@@ -85,12 +85,12 @@ func (r *restorer) restoreDeletedFiles(ctx context.Context) error {
 		}
 	}
 	if len(restored) > 0 {
-		r.log.Warn("segment files were deleted while they were in use; wrote them again; no spans are lost",
+		r.log.Warn("segment files were deleted while they were in use; rewrote them; no spans are lost",
 			zap.String("files", r.shortPaths(restored)), zap.Int("number", len(restored)), zap.Int64("bytes", sizeOf(restored)))
 	}
 	if err != nil {
 		return fmt.Errorf("%d segment files were deleted while they were in use: %s; %d spans will be lost when the process ends, "+
-			"unless the files can be written again: %w", len(failed), r.shortPaths(failed), totalOf(failed).rows, err)
+			"unless the files can be rewritten: %w", len(failed), r.shortPaths(failed), totalOf(failed).rows, err)
 	}
 	return nil
 }

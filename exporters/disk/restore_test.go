@@ -21,7 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// TestDeletedWhileRunning: segment files that are deleted while the store runs are written again,
+// TestDeletedWhileRunning: segment files that are deleted while the store runs are rewritten,
 // also if their folder is gone.
 func TestDeletedWhileRunning(t *testing.T) {
 	for what, remove := range map[string]string{"file": "seg/*/*.seg", "day": "seg/*", "folder": "seg"} {
@@ -69,7 +69,7 @@ func deleteFiles(tb testing.TB, e *exporter) {
 	}
 }
 
-// TestDeletedOnFullDisk: while a deleted segment file cannot be written again, the store is
+// TestDeletedOnFullDisk: while a deleted segment file cannot be rewritten, the store is
 // degraded and answers with its spans. If the process ends before it could be written, they are
 // lost, and that is said.
 func TestDeletedOnFullDisk(t *testing.T) {
@@ -150,7 +150,7 @@ func TestRestoreKeepsDiskFree(t *testing.T) {
 				if restored := testutil.ToFloat64(e.metrics.restored); free != left || err != nil || enough != (restored == segments) {
 					t.Errorf("%v files were restored; %d bytes are free, want %d; %v", restored, free, left, err)
 				}
-				want := "segment files were deleted while they were in use; wrote them again; no spans are lost"
+				want := "segment files were deleted while they were in use; rewrote them; no spans are lost"
 				if !enough {
 					want = "cannot restore deleted segment files; their spans can be read until the process ends; will retry"
 					text := fmt.Sprint(e.health.damageError())

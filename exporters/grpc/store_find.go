@@ -138,7 +138,7 @@ func (s *storeSearch) request(ctx context.Context) error {
 	case err != nil:
 		return s.storeError(ctx, err)
 	case s.ended == nil || s.open != nil:
-		return errors.New("remote storage server ended an answer early")
+		return errors.New("remote storage server ended a response early")
 	}
 	return nil
 }

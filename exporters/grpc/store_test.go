@@ -254,10 +254,10 @@ func TestIncorrectStoreServer(t *testing.T) {
 	cursor := tracestore.Cursor{Start: 5, Set: true}
 	otlp := found(t, 1, 1, false)[1].Spans
 	for want, messages := range map[string][][]storewire.FoundPart{
-		"ended an answer early":                                {found(t, 1, 1, false)},
+		"ended a response early":                               {found(t, 1, 1, false)},
 		"trace 0000000000000002 within trace 0000000000000001": {found(t, 1, 1, true), found(t, 2, 1, false), end},
-		"an answer early":                                      {found(t, 1, 1, true), end},
-		"ended an answer early, after its end":                 {end, {{}}},
+		"a response early":                                     {found(t, 1, 1, true), end},
+		"ended a response early, after its end":                {end, {{}}},
 		"without content":                                      {found(t, 1, 0, false), end},
 		"part of an unknown trace":                             {{{Spans: otlp}}, end},
 		"spans of trace 0000000000000001 for trace":            {{{Trace: &tracestore.Result{}}, {Spans: otlp}, {Complete: true}}, end},

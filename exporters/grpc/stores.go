@@ -152,7 +152,7 @@ func (s *servers) Stop(ctx context.Context) error {
 // Durability reports that spans are sent to servers.
 func (s *servers) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
-var errReadOnly = errors.New("several stores (endpoints) are only read; write spans with the exporter load_balancing, which decides " +
+var errReadOnly = errors.New("several stores (endpoints) are only read; write spans with the load_balancing exporter, which decides " +
 	"in which store a trace is")
 
 // Consume refuses all spans.

@@ -90,7 +90,7 @@ func (c *config) Warnings(time.Duration) error {
 		return nil
 	}
 	return pipeline.BadKey("producer::linger",
-		"has no effect without sending_queue: clients wait for the answer, so records are sent immediately")
+		"has no effect without sending_queue: clients wait for the response, so records are sent immediately")
 }
 
 // Validate checks the topic, the encoding, the key and the linger time.

@@ -73,7 +73,7 @@ func build(t testing.TB, f *pipelinetest.Fixture, brokers []string, change func(
 	return e
 }
 
-// traceID returns an id that differs from those of other numbers.
+// traceID returns an id that is unique for each number.
 func traceID(n int) (id otlpdata.TraceID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n)+1)
 	binary.BigEndian.PutUint64(id[8:], uint64(n)*7919)

@@ -493,7 +493,7 @@ func TestBufferedBytes(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if got := f.Samples(t, "tracing_kafka_producer_failures_total", "reason")[kafka.ReasonTooLarge]; got != 0 {
-		t.Errorf("counted %v too large spans of a batch that must be sent again", got)
+		t.Errorf("counted %v too large spans of a batch that must be resent", got)
 	}
 	if got := f.Samples(t, "tracing_kafka_producer_buffered_bytes")[""]; got < 40<<10 || got > 64<<10 {
 		t.Errorf("%v bytes are buffered", got)

@@ -29,7 +29,7 @@ func newMetrics(set pipeline.Settings) (*metrics, error) {
 		buffered: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_kafka_producer_buffered_bytes",
 			Help: "Bytes of records that wait for acknowledgement."}),
 		partitions: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_kafka_producer_partitions",
-			Help: "Partitions of the topic. 0 if the topic is not known."}),
+			Help: "Partitions of the topic. 0 if the topic is unknown."}),
 	}
 	for _, reason := range kafka.Reasons() {
 		m.failures.WithLabelValues(reason)

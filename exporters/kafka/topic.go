@@ -64,7 +64,7 @@ func newTopic(set pipeline.Settings, c *config, partitions prometheus.Gauge, rep
 	return t
 }
 
-var errNotChecked = errors.New("no broker has answered yet")
+var errNotChecked = errors.New("no broker has responded yet")
 
 func (t *topic) start(cl *kgo.Client) {
 	t.client, t.admin = cl, kadm.NewClient(cl)

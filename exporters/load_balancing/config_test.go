@@ -111,7 +111,7 @@ func TestWrongConfig(t *testing.T) {
 	}
 }
 
-// Keys below protocol::otlp are those of the exporter.
+// Keys below protocol::otlp are the keys of the exporter.
 func TestDeliveryBelowProtocol(t *testing.T) {
 	c := defaults()
 	c.Timeout = pipeline.Duration(10 * time.Second)

@@ -73,7 +73,7 @@ const maxReasons = 3
 func (h *health) tell() {
 	var reasons []string
 	if h.resolution != nil {
-		reasons = append(reasons, fmt.Sprintf("%v; using the backends of the last answer (%d)", h.resolution, h.total))
+		reasons = append(reasons, fmt.Sprintf("%v; using the backends of the last response (%d)", h.resolution, h.total))
 	}
 	if n := len(h.failing); n > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d of %d backends do not accept spans", n, h.total))

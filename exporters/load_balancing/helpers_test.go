@@ -98,7 +98,7 @@ func eachSpan(td ptrace.Traces, visit func(ptrace.Span)) {
 	}
 }
 
-// traceID returns an id that differs from those of other numbers.
+// traceID returns an id that is unique for each number.
 func traceID(n int) (id otlpdata.TraceID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n)+1)
 	binary.BigEndian.PutUint64(id[8:], uint64(n)*7919)

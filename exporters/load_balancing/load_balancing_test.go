@@ -54,7 +54,7 @@ func TestEveryTraceHasOneBackend(t *testing.T) {
 	}
 }
 
-// A part that fails is sent again; those that were accepted are not.
+// A part that fails is resent; those that were accepted are not.
 func TestOnlyFailedPartsAreSentAgain(t *testing.T) {
 	up, down := startHop(t), startHop(t)
 	f := fixture()
@@ -109,7 +109,7 @@ func TestRemainingSpansAreRoutedAgain(t *testing.T) {
 	}
 }
 
-// The class of an error and the requested delay are those of the parts.
+// The class of an error and the requested delay come from the parts.
 func TestErrors(t *testing.T) {
 	one, two := startHop(t), startHop(t)
 	e := start(t, fixture(), static(one, two))
@@ -221,7 +221,7 @@ func TestNoBackends(t *testing.T) {
 	if !errors.Is(err, errNoBackends) || !pipeline.IsTemporary(err) {
 		t.Errorf("error %v", err)
 	}
-	if r := f.Reports(); len(r) != 1 || r[0].Error() != "resolving gateways.test: no such host; using the backends of the last answer (0)" {
+	if r := f.Reports(); len(r) != 1 || r[0].Error() != "resolving gateways.test: no such host; using the backends of the last response (0)" {
 		t.Errorf("reported %v", r)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-const msgUnresolved = "cannot resolve backends; using those of the last answer"
+const msgUnresolved = "cannot resolve backends; using the backends of the last response"
 
 // resolver finds the addresses of the backends.
 type resolver struct {
@@ -109,9 +109,9 @@ func (r *resolver) lookup(ctx context.Context) ([]string, error) {
 	switch {
 	case err != nil:
 	case len(hosts) == 0:
-		err = errors.New("answer has no addresses")
+		err = errors.New("response has no addresses")
 	case len(hosts) > r.max:
-		err = fmt.Errorf("answer has %d addresses; max_backends is %d", len(hosts), r.max)
+		err = fmt.Errorf("response has %d addresses; max_backends is %d", len(hosts), r.max)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resolving %s: %w", r.dns.Hostname, err)

@@ -88,13 +88,13 @@ func TestDNS(t *testing.T) {
 		if e.backends.current.backends[0] != first {
 			t.Error("connection of a backend that stays was replaced")
 		}
-		const stays = "; using the backends of the last answer (2)"
+		const stays = "; using the backends of the last response (2)"
 		later(&answer{nil, errors.New("server misbehaving")})
 		expect("2 1 1", "resolving gateways.test: server misbehaving"+stays, "10.0.0.2:4317", "[fd00::1]:4317")
 		later(&answer{})
-		expect("2 1 2", "resolving gateways.test: answer has no addresses"+stays, "10.0.0.2:4317", "[fd00::1]:4317")
+		expect("2 1 2", "resolving gateways.test: response has no addresses"+stays, "10.0.0.2:4317", "[fd00::1]:4317")
 		later(&answer{[]string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"}, nil})
-		expect("2 1 3", "resolving gateways.test: answer has 4 addresses; max_backends is 3"+stays, "10.0.0.2:4317", "[fd00::1]:4317")
+		expect("2 1 3", "resolving gateways.test: response has 4 addresses; max_backends is 3"+stays, "10.0.0.2:4317", "[fd00::1]:4317")
 		later(nil)
 		time.Sleep(2 * time.Second) // longer than the timeout
 		expect("2 1 4", "resolving gateways.test: context deadline exceeded"+stays, "10.0.0.2:4317", "[fd00::1]:4317")

@@ -27,7 +27,7 @@ func assign(r ring, addresses []string) []string {
 	return all
 }
 
-// Every backend has its share of the keys: the standard deviation is that of a random assignment,
+// Every backend has its share of the keys: the standard deviation is as for a random assignment,
 // 2.3 % for 50 backends and 100,000 keys.
 func TestRingBalance(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 10, 50} {

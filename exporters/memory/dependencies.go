@@ -133,7 +133,7 @@ func (c *callReader) before(end position, dst []*row) []*row {
 	return dst
 }
 
-// read sets spans to those of a trace.
+// read sets spans to the spans of a trace.
 func (c *callReader) read(tr *trace) error {
 	c.spans = c.spans[:0]
 	for _, b := range c.store.blocks(tr, c.snapshot) {

@@ -169,7 +169,7 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 	}
 }
 
-// Messages that got a response are not sent again.
+// Messages that got a response are not resent.
 func TestFailedMessages(t *testing.T) {
 	c := startCollector(t)
 	const spans = 100

@@ -69,7 +69,7 @@ func (h *nextHop) respondWith(resp *coltracepb.ExportTraceServiceResponse, err e
 	h.respond = func(context.Context) (*coltracepb.ExportTraceServiceResponse, error) { return resp, err }
 }
 
-// spyCodec records the bytes of requests and can replace those of responses.
+// spyCodec records the bytes of requests and can replace the bytes of responses.
 type spyCodec struct {
 	encoding.CodecV2
 	hop *nextHop

@@ -177,7 +177,7 @@ func TestCanceledSend(t *testing.T) {
 	}
 }
 
-// The config of the exporter otlp of the OpenTelemetry Collector can be used unchanged.
+// The config of the otlp exporter of the OpenTelemetry Collector can be used unchanged.
 func TestCollectorConfig(t *testing.T) {
 	const file = `
 receivers: {source: }

@@ -86,7 +86,7 @@ func TestOperationTimeout(t *testing.T) {
 				}
 				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				if err != nil {
-					t.Fatalf("no answer: %v", err)
+					t.Fatalf("no response: %v", err)
 				}
 				body, err := io.ReadAll(resp.Body)
 				if err != nil || !strings.HasPrefix(string(body), c.want) {

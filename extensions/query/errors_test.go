@@ -57,7 +57,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestDamagedTrace: a trace of which parts are damaged is answered with the other parts and a
+// TestDamagedTrace: the response for a partly damaged trace has the other parts and a
 // warning. Only if nothing of it can be read, the answer is an error, which says why.
 func TestDamagedTrace(t *testing.T) {
 	const damage = "a part of seg/1 with 4096 spans cannot be read"

@@ -21,7 +21,7 @@ var documentedAs = map[string]string{
 	"GET /tempo/api/v2/search/tag/{rest...}": "GET /tempo/api/v2/search/tag/{field}/values",
 }
 
-// TestOpenAPI compares the routes in docs/openapi.json with those of the HTTP APIs.
+// TestOpenAPI compares the routes in docs/openapi.json with the routes of the HTTP APIs.
 func TestOpenAPI(t *testing.T) {
 	text, err := os.ReadFile("../../docs/openapi.json")
 	if err != nil {

@@ -46,8 +46,8 @@ func TestPartialAnswers(t *testing.T) {
 	}
 }
 
-// TestArchivePartly checks that a trace of which spans may be missing is archived with an error
-// that says so, and that a trace of which nothing can be read is not.
+// TestArchivePartly checks that a trace that may be incomplete is archived with an error
+// that says so, and that an unreadable trace is not.
 func TestArchivePartly(t *testing.T) {
 	archive := querytest.NewArchive(t, "empty")
 	h, _ := api(t, querytest.Partial(querytest.FilledMemory(t, querytest.Shop())), func(o *core.Options) { o.Archive = archive })

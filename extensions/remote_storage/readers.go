@@ -36,7 +36,7 @@ type readers struct {
 // the buffers of messages. Stores reserve more.
 const readMemory = 1 << 20
 
-var errBusy = errors.New("too many queries at once (max_queries)")
+var errBusy = errors.New("too many concurrent queries (max_queries)")
 
 // read calls f for one read, and returns its error as a gRPC status. The read ends after
 // query_timeout even if it is blocked by a slow client.
@@ -116,7 +116,7 @@ func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestor
 	case !outcome.Complete():
 		trailer(incomplete(outcome.Text()))
 	case outcome.Next.Set && q.Limit < requested:
-		trailer(incomplete(fmt.Sprintf("an answer contains at most max_limit (%d) traces", r.limit)))
+		trailer(incomplete(fmt.Sprintf("a response contains at most max_limit (%d) traces", r.limit)))
 	}
 	return nil
 }

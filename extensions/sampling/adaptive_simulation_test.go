@@ -223,8 +223,8 @@ func poisson(rnd *rand.Rand, mean float64) int {
 	return n
 }
 
-// ideal returns the best possible probability of an operation by round: that of a calculation that
-// knows the true rate of the interval that it uses, and at most doubles the probability.
+// ideal returns the best possible probability of an operation by round: the result of a calculation
+// that knows the true rate of the interval that it uses, and at most doubles the probability.
 func (s *simulation) ideal(o *simOperation) []float64 {
 	lag := 1 + int(s.config.Delay.Std()/s.config.Interval.Std())
 	p, out := s.config.Initial, make([]float64, simRounds)

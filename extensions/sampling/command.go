@@ -83,10 +83,10 @@ func (t tool) check(fs *flag.FlagSet) func(context.Context, commands.Invocation)
 
 func (t tool) explain(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	operation := fs.String("operation", "", "Root operation.")
-	asJSON := fs.Bool("json", false, "Print the answer as JSON.")
+	asJSON := fs.Bool("json", false, "Print the response as JSON.")
 	base := fs.String("url", commands.DefaultURL(t.getenv, commands.VarSamplingURL, collectorPort),
 		"URL of a collector, or of an agent such as http://localhost:5778. $"+commands.VarSamplingURL+" sets the default.")
-	header := commands.HeaderFlag(fs, "Header for the request, for example that of the tenant")
+	header := commands.HeaderFlag(fs, "Header for the request, for example for the tenant")
 	return func(ctx context.Context, in commands.Invocation) error {
 		if len(in.Args) != 1 {
 			return commands.BadUsage("expected one service, got %d", len(in.Args))

@@ -53,7 +53,7 @@ func (c *FileConfig) Validate() error {
 	}
 	if c.Timeout <= 0 {
 		errs = append(errs, pipeline.BadKey("timeout",
-			"must be above 0; without a timeout, a server that does not answer would block reloads"))
+			"must be above 0; without a timeout, a server that does not respond would block reloads"))
 	}
 	return errors.Join(errs...)
 }

@@ -47,7 +47,7 @@ func (c *RemoteConfig) Validate() error {
 	var errs []error
 	if c.Timeout <= 0 {
 		errs = append(errs, pipeline.BadKey("timeout",
-			"must be above 0; without a timeout, a collector that does not answer would block clients"))
+			"must be above 0; without a timeout, a collector that does not respond would block clients"))
 	}
 	if c.StaleFor < c.FreshFor {
 		errs = append(errs, pipeline.BadKey("stale_for", "must be at least fresh_for, which is %s", c.FreshFor))
@@ -123,7 +123,7 @@ func (s *remoteSource) serve(a answer, now time.Time) (decision, error) {
 	}
 	d := decision{entry: a.entry, source: "remote"}
 	if a.err != nil {
-		d.problem = fmt.Sprintf("collector not available: using its answer from %s ago: %v", age.Round(time.Second), a.err)
+		d.problem = fmt.Sprintf("collector not available: using its response from %s ago: %v", age.Round(time.Second), a.err)
 	}
 	return d, nil
 }
@@ -131,7 +131,7 @@ func (s *remoteSource) serve(a answer, now time.Time) (decision, error) {
 // unknown returns the decision without a strategy, which applies if the collector is not available
 // and there is no usable response.
 func (s *remoteSource) unknown() decision {
-	rule := fmt.Sprintf("collector not available, and no answer in the last %s", s.cfg.StaleFor)
+	rule := fmt.Sprintf("collector not available, and no response in the last %s", s.cfg.StaleFor)
 	return decision{entry: &entry{place: s.cfg.Endpoint, rule: rule}, source: "remote"}
 }
 
@@ -157,6 +157,6 @@ func (s *remoteSource) request(ctx context.Context, key serviceKey) answer {
 		return out
 	}
 	out.entry = &entry{strategy: strategy, place: s.cfg.Endpoint, since: out.at,
-		rule: "answer of the collector; query the collector for the reason"}
+		rule: "response of the collector; query the collector for the reason"}
 	return out
 }

@@ -100,7 +100,7 @@ func startAgent(t *testing.T, addr string, change ...func(*RemoteConfig)) *agent
 	return a
 }
 
-// An answer is cached while it is fresh. After that it is requested again; if the collector fails,
+// An answer is cached while it is fresh. After that it is requested anew; if the collector fails,
 // the cached answer is used until it is too old.
 func TestRemote(t *testing.T) {
 	c := startCollector(t)
@@ -132,7 +132,7 @@ func TestRemote(t *testing.T) {
 	a.advance(2 * time.Second)
 	step(200, seven, 1)
 	x, err := a.Explain(t.Context(), "", "cart", "")
-	if err != nil || !strings.Contains(x.Origin.Problem, "using its answer from 59m13s ago: rpc error") || x.Origin.Place != c.addr ||
+	if err != nil || !strings.Contains(x.Origin.Problem, "using its response from 59m13s ago: rpc error") || x.Origin.Place != c.addr ||
 		len(x.Clients) != 1 {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -145,7 +145,7 @@ func TestRemote(t *testing.T) {
 	x, err = a.Explain(t.Context(), "", "cart", "GET /")
 	if err != nil || x.Strategy != nil || x.Sampler.Type != "" ||
 		x.Origin.Problem+"\n" != strings.TrimPrefix(failed, "collector error: ") ||
-		!strings.HasSuffix(x.Origin.Rule, "no answer in the last 1h0m0s") || x.Origin.Place != c.addr || len(x.Clients) != 1 ||
+		!strings.HasSuffix(x.Origin.Rule, "no response in the last 1h0m0s") || x.Origin.Place != c.addr || len(x.Clients) != 1 ||
 		!x.Clients[0].Failed || x.Clients[0].Previous != "7 traces per second" ||
 		!strings.Contains(strings.Join(x.Notes, "\n"), "keep their previous strategy") {
 		t.Errorf("%+v, %v", x, err)

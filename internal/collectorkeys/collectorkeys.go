@@ -28,9 +28,9 @@ func matches() map[string]string {
 		"regexp":             "Options of match_type: regexp.",
 		"cacheenabled":       "Whether results are cached.",
 		"cachemaxnumentries": "Maximum number of cached results. 0 disables the limit.",
-		"services":           "Names of services, at least one of which must match.",
-		"span_names":         "Names of spans, at least one of which must match.",
-		"span_kinds": "Kinds of spans, at least one of which must match: " +
+		"services":           "Names of services. At least one must match.",
+		"span_names":         "Names of spans. At least one must match.",
+		"span_kinds": "Kinds of spans. At least one must match: " +
 			"SPAN_KIND_SERVER, SPAN_KIND_CLIENT and so on.",
 		"attributes":                          "Attributes that the span must have.",
 		"attributes[].key":                    "Name of the attribute.",
@@ -73,7 +73,7 @@ func Attributes() map[string]string {
 	return with(with(matches(), actions()), map[string]string{
 		"include": "Spans that are changed. At least one condition is required, and all must be met. Without " +
 			"the block, all spans are changed.",
-		"exclude": "Spans that are not changed, of those that include selects.",
+		"exclude": "Spans selected by include that are not changed.",
 		"actions": "Changes of attributes, in this order.",
 	})
 }
@@ -89,7 +89,7 @@ func Filter() map[string]string {
 		"error_mode":    errorMode,
 		"spans":         "Deprecated: use trace_conditions. Spans to drop, by their properties.",
 		"spans.include": "Spans to keep. All others are dropped.",
-		"spans.exclude": "Spans to drop, of those that include keeps.",
+		"spans.exclude": "Spans kept by include that are dropped.",
 		"traces": "Deprecated: use trace_conditions. Conditions in the OpenTelemetry " +
 			"Transformation Language (OTTL); one is enough to drop.",
 		"traces.resource":  "Conditions that drop all spans of a resource.",
@@ -110,7 +110,7 @@ func Transform() map[string]string {
 		"trace_statements": "Groups of statements in the OpenTelemetry Transformation Language " +
 			"(OTTL), or a list of statements. They are executed in this order.",
 		"trace_statements[].context":      noContext,
-		"trace_statements[].conditions":   "Conditions in OTTL, one of which must be met for the statements to be executed.",
+		"trace_statements[].conditions":   "Conditions in OTTL. The statements are executed if one of them is met.",
 		"trace_statements[].statements":   "Statements of the group.",
 		"trace_statements[].error_mode":   groupMode,
 		"trace_statements[].shared_cache": "Whether the group shares its cache with the other groups that have this key. Experimental.",
@@ -165,7 +165,7 @@ func Redaction() map[string]string {
 
 // TailSampling returns the keys of the `tail_sampling` processor.
 func TailSampling() map[string]string {
-	const ottl = "Conditions in OTTL, one of which must be met by "
+	const ottl = "Conditions in OTTL. One must be met by "
 	return map[string]string{
 		"decision_wait":                     "Time from the first span of a trace to the decision about it.",
 		"decision_wait_after_root_received": "Time from the root span of a trace to the decision, if that is earlier. 0 disables it.",
@@ -190,8 +190,8 @@ func TailSampling() map[string]string {
 		"status_code":             "Keeps traces with a span of one of these statuses.",
 		"status_codes":            "Statuses: OK, ERROR or UNSET.",
 		"string_attribute":        "Keeps traces with one of these texts in an attribute of a span or resource.",
-		"values":                  "Values, one of which must be equal.",
-		"string_attribute.values": "Values, one of which must be equal, or regular expressions.",
+		"values":                  "Values. One must be equal.",
+		"string_attribute.values": "Values or regular expressions. One must match.",
 		"enabled_regex_matching":  "Whether values are regular expressions.",
 		"cache_max_size":          "Maximum number of cached results of regular expressions. 0 stands for 128.",
 		"rate_limiting":           "Keeps traces up to a number of spans per second.",

@@ -41,7 +41,7 @@ func processorFlags(name, key string) []pipeline.Flag {
 func NativeExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "reporter.type", Always: "grpc",
-			Instead: "the exporters of the pipelines determine where spans go; exporter native sends them to a collector"},
+			Instead: "the exporters of the pipelines determine where spans go; the native exporter sends them to a collector"},
 		{Name: "reporter.grpc.host-port", Distinctive: "REPORTER_GRPC_", Key: "endpoint", Value: hostPorts,
 			Doc: "Addresses of collectors, host:port, separated by commas."},
 		{Name: "reporter.grpc.retry.max", Instead: "retries are limited by time: set exporters.native.retry_on_failure.max_elapsed_time"},
@@ -67,7 +67,7 @@ func clientTLSFlags(prefix, key string) []pipeline.Flag {
 func tlsKeys(prefix, key, address string) []pipeline.Flag {
 	flags := []pipeline.Flag{
 		{Name: "ca", Key: "ca_file",
-			Doc: "File of trusted certificate authorities in PEM format. Empty trusts those of the system."},
+			Doc: "File of trusted certificate authorities in PEM format. Empty trusts the system's authorities."},
 		{Name: "cert", Key: "cert_file", Doc: "Client certificate file in PEM format."},
 		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
 		{Name: "server-name", Key: "server_name_override",

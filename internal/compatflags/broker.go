@@ -44,7 +44,7 @@ func replaceByBroker(c pipeline.FlagTarget, store pipeline.FlagStore) {
 
 func brokerUnreadable(c pipeline.FlagTarget, reader string, written bool) {
 	if !written {
-		c.Problem("spans in Kafka cannot be queried, and %s reads a store; read that of an ingester: set --grpc-storage.server to its "+
+		c.Problem("spans in Kafka cannot be queried, and %s reads a store; read the store of an ingester: set --grpc-storage.server to its "+
 			"address, port 17271, and %s", reader, c.With("grpc"))
 		return
 	}

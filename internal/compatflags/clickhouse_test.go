@@ -47,7 +47,7 @@ func TestClickHouse(t *testing.T) {
 	}
 }
 
-// TestClickHouseStorageType checks that the store can replace that of a preset.
+// TestClickHouseStorageType checks that the store can replace the store of a preset.
 func TestClickHouseStorageType(t *testing.T) {
 	t.Setenv("SPAN_STORAGE_TYPE", "clickhouse")
 	t.Setenv("CLICKHOUSE_ADDRESSES", "ch.example:9000")

@@ -46,7 +46,7 @@ func OtherStores() []pipeline.Flag {
 			"schema.trace-ttl servers socket-keep-alive span-store-write-cache-ttl timeout username"
 		cassandraSwitches = tlsSwitches + "disable-compression enable-dependencies-v2 enabled index.logs index.process-tags " +
 			"index.tags schema.create"
-		plugin = "plugins are processes of their own: start the plugin as a remote storage server and set --grpc-storage.server"
+		plugin = "plugins are separate processes: start the plugin as a remote storage server and set --grpc-storage.server"
 	)
 	flags := family("grpc-storage-plugin", plugin, "binary configuration-file log-level", "")
 	for _, prefix := range []string{"es", "es-archive"} {

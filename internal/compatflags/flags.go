@@ -71,7 +71,7 @@ func DiskExporter() []pipeline.Flag {
 		{Name: "badger.span-store-ttl", Distinctive: "BADGER_", Key: "retention::time", Doc: "Time for which the embedded store keeps spans."},
 		{Name: "badger.directory-value", Key: "directory", Value: storeFolder,
 			Doc: "Folder below which the embedded store has its own folder, disk."},
-		{Name: "badger.directory-key", Instead: "the embedded store has one folder, that of --badger.directory-value"},
+		{Name: "badger.directory-key", Instead: "the embedded store has one folder, given by --badger.directory-value"},
 		{Name: "badger.ephemeral", Switch: true, Always: "false",
 			Instead: "the embedded store keeps its files; use --span-storage.type=memory for a store without files"},
 		{Name: "badger.consistency", Switch: true, Always: "true",
@@ -99,7 +99,7 @@ func MemoryExporter() []pipeline.Flag {
 	}
 }
 
-// Query returns the flags of extension query.
+// Query returns the flags of the `query` extension.
 func Query() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: hostPort, Doc: "Address on which to serve the query API over HTTP."},
@@ -140,15 +140,15 @@ func headers(text string) (any, error) {
 	return all, nil
 }
 
-// Admin returns the flags of extension admin.
+// Admin returns the flags of the `admin` extension.
 func Admin() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "admin.http.host-port", Key: "endpoint", Value: hostPort, Doc: "Address on which to serve the health check and the metrics."},
 		{Name: "admin-http-port", Key: "endpoint", Value: hostPort, Doc: "Earlier name of admin.http.host-port."},
 		{Name: "health-check-http-port", Key: "endpoint", Value: hostPort, Doc: "Earlier name of admin.http.host-port."},
 		{Name: "metrics-backend", Always: "prometheus",
-			Instead: "metrics are always served in the Prometheus text format; remove the extension admin to disable them"},
-		{Name: "metrics-http-route", Always: "/metrics", Instead: "metrics are always served at /metrics by the extension admin"},
+			Instead: "metrics are always served in the Prometheus text format; remove the admin extension to disable them"},
+		{Name: "metrics-http-route", Always: "/metrics", Instead: "metrics are always served at /metrics by the admin extension"},
 	}, tlsFlags("admin.http", "tls"))
 }
 

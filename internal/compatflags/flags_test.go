@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
-// changedLines returns the lines of print-config --origin that differ from those of the preset
+// changedLines returns the lines of print-config --origin that differ from the preset
 // all-in-one, and the warnings and errors.
 func changedLines(t *testing.T, args ...string) string {
 	t.Helper()

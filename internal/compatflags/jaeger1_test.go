@@ -35,7 +35,7 @@ func TestStorageTypes(t *testing.T) {
 	for _, store := range []string{"cassandra", "elasticsearch", "opensearch"} {
 		f(store, "all-in-one", unsupported(store, "disk", "the embedded store needs no database; "+old))
 	}
-	f("grpc-plugin", "collector", unsupported("grpc-plugin", "grpc", "plugins are processes of their own: start the plugin as a "+
+	f("grpc-plugin", "collector", unsupported("grpc-plugin", "grpc", "plugins are separate processes: start the plugin as a "+
 		"remote storage server and set --grpc-storage.server to its address; the spans that it has stored stay available"))
 	f("casandra", "collector", v+`: "casandra" is not a span store; known: clickhouse, disk, grpc, memory`+"\n")
 }
@@ -117,7 +117,7 @@ func TestDownsampling(t *testing.T) {
 	}
 }
 
-// TestMisspelt checks that misspelt variables are named, and those of other programs are not.
+// TestMisspelt checks that misspelt variables are named, and variables of other programs are not.
 func TestMisspelt(t *testing.T) {
 	f := func(name, value, want string) {
 		t.Helper()

@@ -133,7 +133,7 @@ func TestKafkaStorageType(t *testing.T) {
 	f("collector", "kafka,disk", both...)
 	f("all-in-one", "kafka", "SPAN_STORAGE_TYPE: spans in Kafka cannot be queried, and extension query reads the store; run the preset "+
 		"collector, or to store them here as well, use SPAN_STORAGE_TYPE=disk,kafka")
-	f("query", "kafka", "read that of an ingester: set --grpc-storage.server to its address, port 17271, and SPAN_STORAGE_TYPE=grpc")
+	f("query", "kafka", "read the store of an ingester: set --grpc-storage.server to its address, port 17271, and SPAN_STORAGE_TYPE=grpc")
 	t.Setenv("SPAN_STORAGE_TYPE", "kafka")
 	got := changedLinesOf(t, "collector", "--kafka.producer.brokers=k:9092", "--kafka.producer.encoding=otlp_proto")
 	for _, want := range []string{"brokers: ['k:9092'] #", "encoding: otlp_proto # --kafka.producer.encoding"} {

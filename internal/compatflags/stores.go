@@ -76,7 +76,7 @@ var foreignStores = map[string]foreignStore{
 	"cassandra":     {"disk", false, database},
 	"elasticsearch": {"disk", false, database},
 	"opensearch":    {"disk", false, database},
-	"grpc-plugin": {"grpc", false, "plugins are processes of their own: start the plugin as a remote storage server and " +
+	"grpc-plugin": {"grpc", false, "plugins are separate processes: start the plugin as a remote storage server and " +
 		"set --grpc-storage.server to its address; the spans that it has stored stay available"},
 }
 

@@ -62,8 +62,8 @@ func reserve(o *operation) error {
 	return o.rpc(inventory, "Inventory", "Reserve", func(o *operation) error {
 		o.sql("SELECT", "stock", "SELECT sku, available FROM stock WHERE sku = ANY($1) FOR UPDATE", 7*time.Millisecond)
 		if o.chance(0.002) {
-			return &failure{kind: "OutOfStock", message: "an item is not in stock any more", status: http.StatusInternalServerError,
-				stack: "OutOfStock: an item is not in stock any more\n    at Stock.reserve (stock.go:118)\n    at Inventory.Reserve (server.go:64)"}
+			return &failure{kind: "OutOfStock", message: "an item is no longer in stock", status: http.StatusInternalServerError,
+				stack: "OutOfStock: an item is no longer in stock\n    at Stock.reserve (stock.go:118)\n    at Inventory.Reserve (server.go:64)"}
 		}
 		o.sql("UPDATE", "stock", "UPDATE stock SET reserved = reserved + $1 WHERE sku = $2", 4*time.Millisecond)
 		return nil

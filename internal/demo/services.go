@@ -29,7 +29,7 @@ type service struct {
 	instances     int
 }
 
-// services are those of the shop.
+// services are the services of the shop.
 func services() []service {
 	return []service{
 		{frontend, "5.2.1", 3}, {catalog, "3.0.4", 3}, {pricing, "1.9.0", 2}, {recommendation, "0.14.2", 2}, {cart, "2.6.0", 2},

@@ -82,7 +82,7 @@ func (s *Shop) second(at time.Time) {
 	}
 }
 
-// poisson returns a number of events of which rate are to be expected.
+// poisson returns a random number of events with the mean rate.
 func poisson(random *rand.Rand, rate float64) (n int) {
 	const most = 100 // exp(-most) is not 0
 	for ; rate > most; rate -= most {

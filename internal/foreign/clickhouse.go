@@ -27,7 +27,7 @@ var clickHouse = slices.Concat(delivery, []rule{
 	{"metrics_table_name", drop(onlySpans)},
 	{"metrics_tables", drop(onlySpans)},
 	{"sending_queue.batch", drop("batches are inserted as they were queued, so that servers recognize repeated inserts; " +
-		"the processor batch joins requests before the queue")},
+		"the batch processor joins requests before the queue")},
 }, below("tls", clientTLS))
 
 // createSchema translates whether tables are created at start.

@@ -3,7 +3,7 @@ package foreign
 const (
 	observed   = "only receivers that discover their targets use it, and there is none"
 	memory     = "memory is limited by service.limits.inflight (256MiB by default), which is always on"
-	noListener = "no listener is opened; the extension admin serves "
+	noListener = "no listener is opened; the admin extension serves "
 )
 
 // acceptedTypes are components that need no counterpart, with the reason.
@@ -18,7 +18,7 @@ var acceptedTypes = map[string]map[string]string{
 		"memory_limiter":  memory,
 		"memory_ballast":  "the garbage collector is set to the memory of the process",
 		"pprof":           noListener + "/debug/pprof",
-		"zpages":          noListener + "/status, and the extension query serves traces",
+		"zpages":          noListener + "/status, and the query extension serves traces",
 		"expvar":          noListener + "/debug/vars",
 		"file_storage":    "queues with storage: disk are in service.data_dir; the folder of file_storage is neither read nor deleted",
 		"host_observer":   observed,
@@ -43,20 +43,20 @@ func (r *rewriter) accepted() {
 // hints say what replaces components that are not accepted, because something would be lost.
 var hints = map[string]map[string]string{
 	receivers: {
-		"opencensus":        "clients can send to the receiver otlp",
-		"datadog":           "run a Collector with it that sends to the receiver otlp",
-		"skywalking":        "run a Collector with it that sends to the receiver otlp",
-		"awsxray":           "run a Collector with it that sends to the receiver otlp",
-		"googlecloudpubsub": "run a Collector with it that sends to the receiver otlp",
+		"opencensus":        "clients can send to the otlp receiver",
+		"datadog":           "run a Collector with it that sends to the otlp receiver",
+		"skywalking":        "run a Collector with it that sends to the otlp receiver",
+		"awsxray":           "run a Collector with it that sends to the otlp receiver",
+		"googlecloudpubsub": "run a Collector with it that sends to the otlp receiver",
 	},
 	processors: {
-		"routing":            "use the connector routing, see docs/connectors.md",
+		"routing":            "use the routing connector, see docs/connectors.md",
 		"k8sattributes":      enriches + "; SDKs can add k8s.* from the downward API with OTEL_RESOURCE_ATTRIBUTES",
 		"k8s_attributes":     enriches + "; SDKs can add k8s.* from the downward API with OTEL_RESOURCE_ATTRIBUTES",
 		"resourcedetection":  enriches + "; SDKs can add host.*, cloud.* and os.* with their resource detectors",
 		"resource_detection": enriches + "; SDKs can add host.*, cloud.* and os.* with their resource detectors",
 		"span":               "use the processor transform",
-		"groupbyattrs":       "groups spans by resource, which has no effect on what is stored",
+		"groupbyattrs":       "groups spans by resource, which has no effect on stored spans",
 		"cumulativetodelta":  onlyMetrics,
 		"deltatorate":        onlyMetrics,
 		"metricstransform":   onlyMetrics,
@@ -76,8 +76,8 @@ var hints = map[string]map[string]string{
 		"signal_to_metrics": makesMetrics,
 		"signaltometrics":   makesMetrics,
 		"sum":               makesMetrics,
-		"roundrobin":        "the exporter load_balancing sends the spans of a trace to one of several next hops",
-		"round_robin":       "the exporter load_balancing sends the spans of a trace to one of several next hops",
+		"roundrobin":        "the load_balancing exporter sends the spans of a trace to one of several next hops",
+		"round_robin":       "the load_balancing exporter sends the spans of a trace to one of several next hops",
 	},
 	extensions: {
 		"jaegerremotesampling": "use sampling: source.file is file.path, source.remote is remote, and source.reload_interval is " +

@@ -16,7 +16,7 @@ var kafkaClient = slices.Concat([]rule{
 	{"use_leader_epoch", first(when(quietly, "true"), drop("leader epochs are used if the brokers support them"))},
 	{"dial_timeout", to("connect_timeout")},
 	{"metadata.full", drop("only the metadata of the topic is requested")},
-	{"metadata.retry", drop("requests are repeated until the brokers answer or a timeout ends them")},
+	{"metadata.retry", drop("requests are repeated until the brokers respond or a timeout ends them")},
 	{"auth.tls", to("tls")},
 	{"auth.plain_text", plainText},
 	{"auth.kerberos", refuse("Kerberos is not supported; use sasl with the mechanism SCRAM-SHA-512, or tls with client certificates")},

@@ -54,7 +54,7 @@ func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
 // builtInConnectors are the connectors whose results this program calculates from stored spans.
 var builtInConnectors = []string{"spanmetrics", "span_metrics", "servicegraph", "service_graph"}
 
-const builtIn = "/api/metrics and /api/dependencies answer from stored spans; metrics for Prometheus need a Collector"
+const builtIn = "/api/metrics and /api/dependencies are calculated from stored spans; metrics for Prometheus need a Collector"
 
 // connectors leaves out connectors that are built in, and pipelines that only fed them.
 func (r *rewriter) connectors() {
@@ -132,7 +132,7 @@ func (r *rewriter) splitJaeger(id string) {
 }
 
 // strategies says what replaces the sampling strategies that the `jaeger` receiver served.
-const strategies = "receivers serve no strategies of their own; delete it, and add the extension sampling: strategy_file is " +
+const strategies = "receivers do not serve strategies; delete it, and add the sampling extension: strategy_file is " +
 	"file.path there, strategy_file_reload_interval is file.reload_interval, host_endpoint is http.endpoint, and endpoint is remote.endpoint"
 
 // refuseKeys reports all keys of a block.

@@ -26,8 +26,8 @@ var blocks = []block{
 	}},
 	{connectors, []string{"failover"}, "", []rule{
 		{"retry_gap", drop("all higher levels are tried at each retry_interval")},
-		{"max_retries", drop("higher levels are tried again until they accept spans")},
-		{"sending_queue", drop("clients get the answer of the level that accepts their spans; exporters have the key sending_queue")},
+		{"max_retries", drop("higher levels are retried until they accept spans")},
+		{"sending_queue", drop("clients get the response of the level that accepts their spans; exporters have the key sending_queue")},
 	}},
 	{extensions, []string{"query", "sampling"}, "http", httpServer},
 	{extensions, []string{"query", "sampling"}, "grpc", grpcServer},
@@ -232,11 +232,11 @@ var healthCheck = slices.Concat([]rule{
 	{"http.status.path", to("path")},
 	{"http.status.enabled", first(when(quietly, "true"), drop("without the extension, no health is served"))},
 	{"http.status", emptied},
-	{"http.config", drop("the extension admin serves /status, and the command print-config prints the configuration")},
+	{"http.config", drop("the admin extension serves /status, and the command print-config prints the configuration")},
 	{"http", moveUp},
 	{"use_v2", quietly},
-	{"component_health", drop("the answer is 200 while the process runs; /status of the extension admin shows each component")},
-	{"check_collector_pipeline", drop("/status of the extension admin shows failing exporters")},
+	{"component_health", drop("the response is 200 while the process runs; /status of the admin extension shows each component")},
+	{"check_collector_pipeline", drop("/status of the admin extension shows failing exporters")},
 }, httpServer)
 
 // moveUp moves the keys of a block to the block above.
@@ -249,7 +249,7 @@ func moveUp(r *rewriter, block, path []string) {
 
 const (
 	oneLog  = "the log is written to standard error"
-	metrics = "the extension admin serves metrics on /metrics of its endpoint, by default localhost:14269"
+	metrics = "the admin extension serves metrics on /metrics of its endpoint, by default localhost:14269"
 )
 
 // telemetryRules are the rules of service.telemetry.

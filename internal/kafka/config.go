@@ -14,7 +14,7 @@ import (
 // ClientConfig holds the keys of a connection to a Kafka cluster. Their names are the same as in
 // the OpenTelemetry Collector, where it has them.
 type ClientConfig struct {
-	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, host:port. An item may list several, separated by commas. The first broker that answers names the others."`
+	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, host:port. An item may list several, separated by commas. The first broker that responds names the others."`
 	ClientID       string                              `yaml:"client_id" doc:"Name of the client in the log, metrics and quotas of the brokers."`
 	TLS            pipeline.Optional[client.TLSConfig] `yaml:"tls" doc:"TLS settings. Without the block, connections are not encrypted."`
 	Auth           AuthConfig                          `yaml:"auth" doc:"Authentication of the client."`

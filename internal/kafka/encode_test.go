@@ -164,7 +164,7 @@ func checkRemaining(t testing.TB, b *otlpdata.Batch, records *Records) {
 	}
 }
 
-// checkRequests compares the spans of records in otlp_proto with those of the batch.
+// checkRequests compares the spans of records in otlp_proto with the spans of the batch.
 func checkRequests(t testing.TB, b *otlpdata.Batch, records *Records, o EncodeOptions) {
 	t.Helper()
 	var got []string

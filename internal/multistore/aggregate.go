@@ -124,7 +124,7 @@ func mergeAggregates(
 func mismatch(q tracestore.Query, a *tracestore.Aggregation, p *tracestore.Aggregate) string {
 	switch {
 	case (a.Heatmap.Step > 0) != (p.Heatmap != nil), (a.Facets.Values > 0) != (p.Facets != nil), (len(a.Groups.By) > 0) != (p.Groups != nil):
-		return "the answer does not have the parts that were requested"
+		return "the response lacks requested parts"
 	case p.Groups != nil && slices.ContainsFunc(p.Groups.Groups, func(g tracestore.Group) bool { return len(g.Parts) != a.Groups.Parts }):
 		return "the groups do not have the parts of the window that were requested"
 	case p.Heatmap == nil:

@@ -121,7 +121,7 @@ func (f *search) noteError(p *part, err error) {
 	p.err = err
 }
 
-// returnedBefore reports whether a trace, of which another store has pieces, was returned on an
+// returnedBefore reports whether a trace that another store has pieces of was returned on an
 // earlier page.
 func (f *search) returnedBefore(ctx context.Context, id otlpdata.TraceID, pieces []*otlpdata.Batch) (before bool, err error) {
 	from, to, ok := f.query.Window()

@@ -90,7 +90,7 @@ func oneSpan(trace, span byte, service string, start uint64) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{})
 }
 
-// withDown returns three stores, of which the one in the middle is down. The others have parts of
+// withDown returns three stores. The one in the middle is down. The others have parts of
 // trace 1, and each has one more trace.
 func withDown(t *testing.T) *Store {
 	t.Helper()
@@ -287,7 +287,7 @@ func TestStoreLostMidway(t *testing.T) {
 	}
 }
 
-// TestErrors checks which errors of stores are those of the whole request.
+// TestErrors checks which errors of stores become errors of the whole request.
 func TestErrors(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -402,9 +402,9 @@ func whileOpen[V any](ctx context.Context, values iter.Seq2[V, error]) iter.Seq2
 	}
 }
 
-const missingSilent = "store silent: did not answer in time"
+const missingSilent = "store silent: did not respond in time"
 
-// withSilent returns three stores, of which the one in the middle is silent. The others have 30
+// withSilent returns three stores. The one in the middle does not respond. The others have 30
 // traces each, the newer ones in the first.
 func withSilent(t *testing.T, s silent) *Store {
 	t.Helper()
@@ -497,7 +497,8 @@ func checkSilentFind(ctx context.Context, t *testing.T, s *Store, limit, found i
 	}
 }
 
-// TestAllSilent checks that the error of a request that no store answered is that of a deadline.
+// TestAllSilent checks that a request without a response from any store fails with a deadline
+// error.
 func TestAllSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

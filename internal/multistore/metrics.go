@@ -24,7 +24,7 @@ func (s *Store) Metrics(ctx context.Context, tenant string, q tracestore.Metrics
 	for _, a := range answers {
 		missing.Add(a.value.Of(a.store)...)
 		if a.value.Step != q.StepLength() {
-			missing.Add(wrong(a.store, "the points of the answer have another length"))
+			missing.Add(wrong(a.store, "the points of the response have a different length"))
 			continue
 		}
 		for i := range a.value.Series {
@@ -53,7 +53,7 @@ func (s *Store) Baselines(ctx context.Context, tenant string, q tracestore.Basel
 	for _, a := range answers {
 		missing.Add(a.value.Of(a.store)...)
 		if len(a.value.Durations) != len(q.Operations) {
-			missing.Add(wrong(a.store, "the answer is for other operations"))
+			missing.Add(wrong(a.store, "the response is for other operations"))
 			continue
 		}
 		for i := range a.value.Durations {

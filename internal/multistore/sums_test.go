@@ -88,7 +88,7 @@ func TestMetrics(t *testing.T) {
 		{Service: "shop", Operation: "buy", Points: []tracestore.MetricPoint{point(2*minute, 0, 40), point(6*minute, 1, 50)}}}}}
 	other := &canned{metrics: tracestore.MetricsAnswer{Step: minute, Series: a.metrics.Series}}
 	want := tracestore.MetricsAnswer{Step: 2 * minute,
-		Reasons: tracestore.Because(tracestore.ReasonDamage, "the points of the answer have another length").Of("c"),
+		Reasons: tracestore.Because(tracestore.ReasonDamage, "the points of the response have a different length").Of("c"),
 		Series: []tracestore.MetricSeries{b.metrics.Series[0], {Service: "shop", Operation: "buy", Points: []tracestore.MetricPoint{
 			point(2*minute, 1, 10, 20, 40), point(4*minute, 0, 30), point(6*minute, 1, 50)}}, a.metrics.Series[1]}}
 	got, err := over(a, b, other).Metrics(t.Context(), "", tracestore.MetricsQuery{ByOperation: true, Step: 2 * time.Minute})
@@ -113,7 +113,7 @@ func TestTooManyPoints(t *testing.T) {
 	for _, s := range got.Series {
 		points += len(s.Points)
 	}
-	if err != nil || points != storequery.MaxMetricPoints || got.Complete() || !strings.HasPrefix(got.Text(), "an answer has at most") {
+	if err != nil || points != storequery.MaxMetricPoints || got.Complete() || !strings.HasPrefix(got.Text(), "a response has at most") {
 		t.Errorf("%d points, complete %t, reason %q, error %v", points, got.Complete(), got.Text(), err)
 	}
 }
@@ -124,7 +124,7 @@ func TestBaselines(t *testing.T) {
 	bad := &canned{baselines: tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(2)}}}
 	got, err := over(a, b, bad).Baselines(t.Context(), "", tracestore.BaselineQuery{Operations: make([]tracestore.OperationKey, 2)})
 	want := tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(1, 2, 2), histogram(9)},
-		Reasons: tracestore.Because(tracestore.ReasonDamage, "the answer is for other operations").Of("c")}
+		Reasons: tracestore.Because(tracestore.ReasonDamage, "the response is for other operations").Of("c")}
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); err != nil || g != w {
 		t.Errorf("error %v\n got %s\nwant %s", err, g, w)
 	}
@@ -155,7 +155,7 @@ func TestUsage(t *testing.T) {
 }
 
 // profile returns the profile of some of n traces that do not belong to the selection, each with
-// two calls of one operation, one of which fails.
+// two calls of one operation, and one fails.
 func profile(n, all int) func(int) tracestore.PathProfile {
 	return func(limit int) tracestore.PathProfile {
 		examined := min(n, limit)
@@ -186,7 +186,7 @@ func TestProfilePaths(t *testing.T) {
 		{"both have more", 20, []*canned{{profiles: profile(50, 50)}, {profiles: profile(50, 50)}}, [][]int{{10}, {10}}, 20, 0.2,
 			tracestore.PathCounts{Traces: 20, Calls: 40, Errors: 20, SelfTime: 2000, SelfSquares: 200_000, CallSquares: 80}},
 		// 10 of 10 and 10 of 20 traces; 40 are wanted, but a budget stops the second store. The
-		// traces of the first stand for 2/3, those of the second for 4/3 traces of the sample.
+		// traces of the first stand for 2/3, traces of the second for 4/3 traces of the sample.
 		{"different shares", 40, []*canned{{profiles: profile(10, 10)}, {profiles: profile(10, 20)}}, [][]int{{20}, {20}}, 20, 20.0 / 30,
 			tracestore.PathCounts{Traces: 20, Calls: 40, Errors: 20, SelfTime: 2000, SelfSquares: 200_000, CallSquares: 80}},
 		// The first store leaves 38 traces to the second.

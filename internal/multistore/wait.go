@@ -77,7 +77,7 @@ var errSilent error = silentError{}
 
 type silentError struct{}
 
-func (silentError) Error() string { return "did not answer in time" }
+func (silentError) Error() string { return "did not respond in time" }
 func (silentError) Unwrap() error { return context.DeadlineExceeded }
 
 // isDamaged reports whether an error comes with a result.

@@ -146,7 +146,7 @@ func (p *parser) parseFields() ([]tracestore.Field, error) {
 			return nil, err
 		}
 		if f.Place.Info().SearchOnly {
-			return nil, p.fail(t, "%s is only for conditions: its values are those of other fields", t.text)
+			return nil, p.fail(t, "%s is only for conditions: its values are the values of other fields", t.text)
 		}
 		if fields = append(fields, f.Field); !p.skip(",") {
 			return fields, nil

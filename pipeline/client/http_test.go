@@ -248,7 +248,7 @@ func TestHTTPResponses(t *testing.T) {
 	}
 }
 
-// The span of a request has the status of the response, and fails with those of errors.
+// The span of a request has the status of the response, and fails if that is an error.
 func TestHTTPSpans(t *testing.T) {
 	status := http.StatusOK
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))

@@ -43,7 +43,7 @@ func TestNextHopReportsThreeConsecutiveFailures(t *testing.T) {
 	}
 }
 
-// Rejections of the data say nothing against the next hop; those of the sender do.
+// Rejections of the data do not count against the next hop; rejections of the sender do.
 func TestNextHopIsHealthyAfterRejections(t *testing.T) {
 	for _, c := range []struct {
 		err      error

@@ -16,8 +16,8 @@ import (
 type TLSConfig struct {
 	Insecure           bool              `yaml:"insecure" doc:"Whether to connect without TLS. Ignored for HTTP, where the scheme of the URL decides."`
 	InsecureSkipVerify bool              `yaml:"insecure_skip_verify" doc:"Whether to accept any server certificate. The connection is encrypted but not protected against interception."`
-	CAFile             string            `yaml:"ca_file" path:"file" doc:"PEM file of trusted certificate authorities. Empty trusts those of the system."`
-	SystemCAs          bool              `yaml:"include_system_ca_certs_pool" doc:"Whether to trust the certificate authorities of the system in addition to those in ca_file."`
+	CAFile             string            `yaml:"ca_file" path:"file" doc:"PEM file of trusted certificate authorities. Empty trusts the system's authorities."`
+	SystemCAs          bool              `yaml:"include_system_ca_certs_pool" doc:"Whether to trust the system's certificate authorities in addition to ca_file."`
 	CertFile           string            `yaml:"cert_file" path:"file" doc:"PEM file of the client certificate, followed by its chain."`
 	KeyFile            string            `yaml:"key_file" path:"file" doc:"PEM file of the private key for cert_file."`
 	ServerName         string            `yaml:"server_name_override" doc:"Name that the server certificate must contain, instead of the host of the endpoint."`

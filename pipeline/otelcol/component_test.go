@@ -25,7 +25,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
-// The metrics of a component are those of the program, with the names that the Collector gives
+// A component's metrics are metrics of the program, with the names that the Collector gives
 // them.
 func TestMetricsAndLog(t *testing.T) {
 	f := pipelinetest.NewFixture("filter", 1<<20)

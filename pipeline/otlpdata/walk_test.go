@@ -89,7 +89,7 @@ func TestStringsAliasTheChunk(t *testing.T) {
 			t.Error("appending to Raw would write into the chunk")
 		}
 		if e := s.Events[0].Attributes; len(e) != 1 || cap(e) != 1 {
-			t.Error("appending to an event's attributes would write into those of the next")
+			t.Error("appending to an event's attributes would overwrite attributes of the next")
 		}
 		return nil
 	}))

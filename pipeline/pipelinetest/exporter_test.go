@@ -98,13 +98,13 @@ func TestFaultyExporters(t *testing.T) {
 			return errors.New("sending failed")
 		}
 		return nil
-	}), "is permanent, but the answer is temporary")
+	}), "is permanent, but the response is temporary")
 	expect(t, "the context ends a call", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
 		return hop.Consume(context.Background(), b)
 	}), "did not return")
 	expect(t, "concurrent callers", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
-		return errors.Join(hop.Consume(ctx, b), hop.Consume(ctx, b)) // sends spans again that have arrived
-	}), "would be sent again")
+		return errors.Join(hop.Consume(ctx, b), hop.Consume(ctx, b)) // resends spans that have arrived
+	}), "would be resent")
 	expect(t, "the context ends a call", store(func() *lossyStore { return &lossyStore{} }), "did not arrive")
 }
 

@@ -83,7 +83,7 @@ func behaviourFaults(t *testing.T) []fault {
 	return []fault{
 		{"exporter acknowledges before it sends", late(), "every span arrives once", "did not arrive"},
 		{"exporter loses what it holds when it stops", holding(), "stops under load", "did not arrive"},
-		{"exporter sends all spans again after a partial success", again(), "some spans are rejected", "was sent again"},
+		{"exporter resends all spans after a partial success", again(), "some spans are rejected", "was resent"},
 		{"exporter ignores a partial success", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
 			if err := hop.Consume(ctx, b); partialOf(err) == nil {
 				return err
@@ -102,13 +102,13 @@ func behaviourFaults(t *testing.T) []fault {
 				return fmt.Errorf("some spans were rejected: %s", err)
 			}
 			return err
-		}, stopAtOnce), "some spans are rejected", "would send all of them again"},
+		}, stopAtOnce), "some spans are rejected", "would resend all of them"},
 		{"exporter returns permanent errors as temporary", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
 			if err := hop.Consume(ctx, b); err != nil {
 				return errors.New("sending failed")
 			}
 			return nil
-		}), "outcomes are passed on", "is permanent, but the answer is temporary"},
+		}), "outcomes are passed on", "is permanent, but the response is temporary"},
 		{"exporter ignores its context", sender(func(_ context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
 			return hop.Consume(context.Background(), b)
 		}), "the context ends a call", "did not return"},
@@ -130,7 +130,7 @@ func behaviourFaults(t *testing.T) []fault {
 		}), "a batch without spans", "internal error"},
 		{"exporter blocks in Stop", senderStep(func(hop pipeline.Consumer) *step {
 			return &step{hop.Consume, func(context.Context) error { <-end; return nil }}
-		}), "starts, stops and starts again", "Stop did not return"},
+		}), "starts, stops and restarts", "Stop did not return"},
 		{"processor mixes up concurrent callers", mixing(), "concurrent callers", "arrive"},
 	}
 }

@@ -29,7 +29,7 @@ func joinedFaults() []fault {
 		}), check, "did not arrive"},
 		{"exporter sends at most 16 chunks", sending(func(_ *otlpdata.Batch, chunks [][]byte) [][]byte { return chunks[:min(16, len(chunks))] }),
 			check, "did not arrive"},
-		{"exporter sends a chunk again that fills its buffer", sending(func(_ *otlpdata.Batch, chunks [][]byte) [][]byte {
+		{"exporter resends a chunk that fills its buffer", sending(func(_ *otlpdata.Batch, chunks [][]byte) [][]byte {
 			if len(chunks) > 6 {
 				return append(chunks, chunks[5])
 			}
@@ -60,8 +60,8 @@ func joinedFaults() []fault {
 		}), check, "links: sent"},
 		{"exporter ignores errors of all chunks but the last", eachChunk(func(errs []error) error { return errs[len(errs)-1] }),
 			"concurrent callers", "acknowledged, but"},
-		{"exporter sends all chunks again if one was refused", eachChunk(func(errs []error) error { return errors.Join(errs...) }),
-			"concurrent callers", "would be sent again"},
+		{"exporter resends all chunks if one was refused", eachChunk(func(errs []error) error { return errors.Join(errs...) }),
+			"concurrent callers", "would be resent"},
 		{"exporter counts rejected spans of one chunk only", eachChunk(func(errs []error) error {
 			return errs[max(slices.IndexFunc(errs, func(err error) bool { return err != nil }), 0)]
 		}), "some spans are rejected", "rejected, but the sender got"},

@@ -48,7 +48,7 @@ func (s *suite) partial(p *program, r request, rejected int) {
 		}
 		switch {
 		case len(a) > 1 || len(a) == 1 && wasRefused:
-			s.Errorf("%s: %d spans were rejected, and %s was sent again", r, rejected, span.name)
+			s.Errorf("%s: %d spans were rejected, and %s was resent", r, rejected, span.name)
 			return
 		case len(a) == 0 && !wasRefused:
 			s.Errorf("%s: %d spans were rejected, and %s did not arrive", r, rejected, span.name)
@@ -65,6 +65,6 @@ func (s *suite) partialAnswer(r request, err error, refused int) {
 	case s.sub.partial && (got == nil || got.Rejected != refused):
 		s.Errorf("%s: %d spans were rejected, but the sender got: %v", r, refused, err)
 	case err != nil && got == nil && !pipeline.IsPermanent(err):
-		s.Errorf("%s: some spans were accepted, but the sender would send all of them again: %v", r, err)
+		s.Errorf("%s: some spans were accepted, but the sender would resend all of them: %v", r, err)
 	}
 }

@@ -115,12 +115,12 @@ func TestProcessorThatChangesErrors(t *testing.T) {
 			return nil
 		}
 		return errors.New(err.Error())
-	}), "but the answer is temporary")
-	expect(t, check, mapsErrors(pipeline.Permanent), "but the answer is permanent")
+	}), "but the response is temporary")
+	expect(t, check, mapsErrors(pipeline.Permanent), "but the response is permanent")
 	expect(t, check, mapsErrors(func(err error) error { return pipeline.Overloaded(err, time.Second) }), "after 1s")
 	expect(t, check, mapsErrors(func(err error) error {
 		return errors.Join(err, errors.New("refused after the spans have arrived"))
-	}), "would be sent again")
+	}), "would be resent")
 }
 
 func TestProcessorThatWritesToBatches(t *testing.T) {
@@ -239,7 +239,7 @@ func TestComponentThatDoesNotStop(t *testing.T) {
 	sub = processor(func(_ pipeline.Settings, next pipeline.Consumer) *step {
 		return &step{next.Consume, func(context.Context) error { return errors.New("cannot") }}
 	})
-	expect(t, "starts, stops and starts again", sub, "cannot")
+	expect(t, "starts, stops and restarts", sub, "cannot")
 }
 
 func TestUndocumentedConfig(t *testing.T) {

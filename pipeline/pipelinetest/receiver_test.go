@@ -106,7 +106,7 @@ func TestFaultyReceivers(t *testing.T) {
 	}, stopAtOnce), "acknowledged")
 	expect(t, "outcomes are passed on", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
 		return pipeline.Permanent(handle(ctx, body, next))
-	}, stopAtOnce), "but the answer is permanent")
+	}, stopAtOnce), "but the response is permanent")
 	expect(t, "every span arrives once", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
 		return errors.Join(handle(ctx, body, next), handle(ctx, body, next))
 	}, stopAtOnce), "arrived 2 times")

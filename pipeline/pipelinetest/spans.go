@@ -227,7 +227,7 @@ func (s snapshot) changed() string {
 	now, err := imageOf(s.batch)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("cannot be decoded any more: %v", err)
+		return fmt.Sprintf("can no longer be decoded: %v", err)
 	case !bytes.Equal(now.encoded, s.before.encoded):
 		return "the encoded spans have changed"
 	case !bytes.Equal(now.decoded, s.before.decoded):

@@ -161,7 +161,7 @@ func checks() []check {
 	return []check{
 		{"the configuration is documented", nil, checkConfig},
 		{"building opens nothing", nil, checkBuild},
-		{"starts, stops and starts again", nil, checkLifecycle},
+		{"starts, stops and restarts", nil, checkLifecycle},
 		{"no goroutines after Stop", nil, checkLeaks},
 		{"every span arrives once", (*subject).answers, checkArrival},
 		{"every span has arrived after Stop", (*subject).isSilent, checkArrivalAfterStop},

@@ -136,7 +136,7 @@ func (s *suite) verify(p *program, all ...outcome) {
 	s.report(others)
 }
 
-// report reports mismatches, of which there may be many.
+// report reports mismatches, which may be many.
 func (s *suite) report(mismatches []string) {
 	s.Helper()
 	for _, text := range mismatches[:min(len(mismatches), maxMismatches)] {
@@ -159,7 +159,7 @@ func (s *suite) mismatch(o outcome, arrived map[string][]content) string {
 		case o.err == nil && len(a) > 1:
 			return fmt.Sprintf("%s was sent once and arrived %d times", span.name, len(a))
 		case o.err != nil && len(a) > 0:
-			return fmt.Sprintf("refused (%v), but %s arrived and would be sent again", o.err, span.name)
+			return fmt.Sprintf("refused (%v), but %s arrived and would be resent", o.err, span.name)
 		case o.err != nil:
 		default:
 			if text := span.content.differs(a[0]); text != "" {
@@ -179,12 +179,12 @@ func (s *suite) wrongClass(got, refusal error) string {
 	}
 	if !s.sub.isProcessor() {
 		if g, w := pipeline.IsPermanent(got), pipeline.IsPermanent(refusal); g != w {
-			return fmt.Sprintf("the refusal %q is %s, but the answer is %s: %v", refusal, permanence(w), permanence(g), got)
+			return fmt.Sprintf("the refusal %q is %s, but the response is %s: %v", refusal, permanence(w), permanence(g), got)
 		}
 		return ""
 	}
 	if g, w := classOf(got), classOf(refusal); g != w {
-		return fmt.Sprintf("the refusal %q is %s, but the answer is %s: %v", refusal, w, g, got)
+		return fmt.Sprintf("the refusal %q is %s, but the response is %s: %v", refusal, w, g, got)
 	}
 	return ""
 }

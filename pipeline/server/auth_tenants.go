@@ -99,6 +99,6 @@ func (a *authenticator) warnOfTenants(s *secrets) {
 	if tokens+users > 0 {
 		a.log.Warn("clients can name any tenant, because their credentials are not limited to tenants", zap.Int("tokens", tokens),
 			zap.Int("users", users), zap.String("remedy",
-				"list the tenants of each token after it in auth::bearer_tokens_file, and those of each user in auth::user_tenants"))
+				"list the tenants of each token after it in auth::bearer_tokens_file, and the tenants of each user in auth::user_tenants"))
 	}
 }

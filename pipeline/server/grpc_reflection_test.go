@@ -26,7 +26,7 @@ func descriptors(t *testing.T, path, pkg, message string) protodesc.Resolver {
 	return files
 }
 
-// Reflection finds added descriptors, but prefers those of the global registry.
+// Reflection finds added descriptors, but prefers the global registry.
 func TestAddDescriptors(t *testing.T) {
 	f := newFixture(t, 64<<20)
 	s, err := server.NewGRPC(f.set, "protocols.grpc", server.DefaultGRPCConfig("127.0.0.1:0"))

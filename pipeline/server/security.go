@@ -59,7 +59,7 @@ func (c *SecurityConfig) AuthenticatesClients() bool {
 type TLSConfig struct {
 	CertFile       string            `yaml:"cert_file" path:"file" doc:"PEM file of the certificate, followed by its chain."`
 	KeyFile        string            `yaml:"key_file" path:"file" doc:"PEM file of the private key for cert_file."`
-	ClientCAFile   string            `yaml:"client_ca_file" path:"file" doc:"PEM file of certificate authorities, one of which must have signed the certificate of each client."`
+	ClientCAFile   string            `yaml:"client_ca_file" path:"file" doc:"PEM file of certificate authorities that may sign the certificates of clients, which are then required."`
 	MinVersion     string            `yaml:"min_version" doc:"Minimum TLS version: 1.0, 1.1, 1.2 or 1.3."`
 	MaxVersion     string            `yaml:"max_version" doc:"Maximum TLS version. Empty allows the newest."`
 	CipherSuites   []string          `yaml:"cipher_suites" doc:"Cipher suites for TLS 1.2 and older, by their Go names. Empty selects a safe default."`

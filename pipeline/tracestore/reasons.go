@@ -88,7 +88,7 @@ func (r Reasons) Has(kind ReasonKind) bool {
 	return slices.ContainsFunc(r, func(one Reason) bool { return one.Kind == kind })
 }
 
-// Without returns the reasons except those of the given kinds.
+// Without returns the reasons except the given kinds.
 func (r Reasons) Without(kinds ...ReasonKind) (left Reasons) {
 	for _, one := range r {
 		if !slices.Contains(kinds, one.Kind) {

@@ -90,7 +90,7 @@ type TraceVersion struct {
 
 // ErrAnswerTooLarge is matched by the error of a store in another process whose response contains a
 // message above the reader's size limit.
-var ErrAnswerTooLarge = errors.New("answer of the store is too large")
+var ErrAnswerTooLarge = errors.New("response of the store is too large")
 
 // Trace is a trace or one of several consecutive pieces of it. All spans in Spans have the id.
 type Trace struct {

@@ -271,7 +271,7 @@ func TestSizeLimits(t *testing.T) {
 	})
 }
 
-// Canceling a waiting caller removes its spans but not those of others.
+// Canceling a waiting caller removes its spans but not the spans of others.
 func TestCanceledCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}

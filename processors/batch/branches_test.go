@@ -60,7 +60,7 @@ func startBranches(t *testing.T, consume map[string]func(context.Context, *otlpd
 	return head
 }
 
-// If one of two branches refuses a joined request permanently, its parts are not sent again to the
+// If one of two branches refuses a joined request permanently, its parts are not resent to the
 // other branch.
 func TestPermanentErrorOfOneBranch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -64,7 +64,7 @@ func readVectors(t *testing.T) (v vectors) {
 	return v
 }
 
-// For the same mode, percentage and seed, decisions and tracestates are those of the Collector.
+// For the same mode, percentage and seed, decisions and tracestates equal the Collector's.
 func TestCollectorDecidesTheSame(t *testing.T) {
 	for _, run := range readVectors(t).Runs {
 		s, next := run.Config.build(t)

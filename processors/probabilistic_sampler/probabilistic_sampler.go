@@ -31,7 +31,7 @@ const (
 // Config configures the processor.
 type Config struct {
 	Percentage float64 `yaml:"sampling_percentage" doc:"Percentage of traces that are passed on."`
-	Mode       string  `yaml:"mode" doc:"Method: equalizing (percentage of the traces before any sampling; those that were sampled at this percentage or a lower one all pass), proportional (percentage of the traces that arrive) or hash_seed (the traces that the OpenTelemetry Collector selects with this hash_seed). Empty means hash_seed if that key is not 0, and equalizing otherwise."`
+	Mode       string  `yaml:"mode" doc:"Method: equalizing (percentage of the traces before any sampling; traces already sampled at this percentage or a lower one all pass), proportional (percentage of the traces that arrive) or hash_seed (the traces that the OpenTelemetry Collector selects with this hash_seed). Empty means hash_seed if that key is not 0, and equalizing otherwise."`
 	HashSeed   uint32  `yaml:"hash_seed" doc:"Seed of the hash in the mode hash_seed. All processes that sample parts of the same traces need the same seed."`
 	FailClosed bool    `yaml:"fail_closed" doc:"Whether the mode hash_seed drops spans without a trace id, with an invalid tracestate, or already sampled by another mode, instead of passing them on."`
 	Precision  int     `yaml:"sampling_precision" doc:"Precision of thresholds in the modes equalizing and proportional, in hexadecimal digits."`

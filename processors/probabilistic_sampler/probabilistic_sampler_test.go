@@ -55,7 +55,7 @@ func build(tb testing.TB, percentage float64, mode string, change ...func(*Confi
 	return s, next
 }
 
-// Expected thresholds are those of the specification and the OpenTelemetry Collector.
+// Expected thresholds come from the specification and the OpenTelemetry Collector.
 func TestThresholds(t *testing.T) {
 	f := func(share float64, precision int, want string) {
 		t.Helper()

@@ -186,7 +186,7 @@ func TestErrorsOfNextHop(t *testing.T) {
 	}
 }
 
-// Records of which some spans are rejected are not sent again.
+// Records with some rejected spans are not resent.
 func TestPartial(t *testing.T) {
 	c := newCluster(t, 1)
 	c.write(0, "a", "b")

@@ -149,7 +149,7 @@ func (r *receiver) checkOffsets(p *partition, f *kgo.FetchPartition) {
 			zap.Int32("partition", f.Partition), zap.Int64("offset", expected), zap.Int64("first-offset", f.LogStartOffset))
 	case first < expected:
 		r.counts.resets.Inc()
-		r.reports.log.Warn("offset is out of range; consuming records again",
+		r.reports.log.Warn("offset is out of range; rereading records",
 			zap.Int32("partition", f.Partition), zap.Int64("offset", expected), zap.Int64("from", first))
 	}
 	p.expected = f.Records[len(f.Records)-1].Offset + 1
@@ -192,7 +192,7 @@ func (r *receiver) fetchFailed(ctx context.Context, p *partition, f *kgo.FetchPa
 		}
 		err := r.config.Explain(r.config.Topic, f.Err)
 		if errors.Is(f.Err, kerr.UnknownTopicID) {
-			err = fmt.Errorf("topic %s was deleted and created again; reload or restart this process: %w", r.config.Topic, f.Err)
+			err = fmt.Errorf("topic %s was deleted and recreated; reload or restart this process: %w", r.config.Topic, f.Err)
 		}
 		r.unfetched.begin(number, err, r.set.Env.Now())
 		r.reports.log.Error("cannot fetch records", zap.Int32("partition", f.Partition), zap.Error(f.Err))

@@ -159,8 +159,8 @@ func TestStopEndsEarly(t *testing.T) {
 	}
 }
 
-// A member that the group has excluded commits nothing any more, and consumes again what it had not
-// committed.
+// A member that the group has excluded commits nothing. It later consumes the records that it had
+// not committed.
 func TestLostPartitions(t *testing.T) {
 	c := newCluster(t, 1)
 	c.write(0, "a")
@@ -468,7 +468,7 @@ func TestFetchErrors(t *testing.T) {
 		t.Errorf("error of a partition: %q", got)
 	}
 	fail(topic, 0, kerr.UnknownTopicID)
-	if got := last(); !strings.Contains(got, "topic spans was deleted and created again; reload or restart this process") {
+	if got := last(); !strings.Contains(got, "topic spans was deleted and recreated; reload or restart this process") {
 		t.Errorf("new topic of the same name: %q", got)
 	}
 	fail("", -1, errors.New("response is too large"))

@@ -35,7 +35,7 @@ func newCounts() counts {
 		records:        counter("records_total", "Records polled, including repeated ones."),
 		bytes:          counter("bytes_total", "Bytes of the keys, values and headers of these records, uncompressed."),
 		repeated:       counter("repeated_records_total", "Records polled again after this receiver had processed them."),
-		resets:         counter("offset_resets_total", "Times that the next offset of a partition did not exist any more."),
+		resets:         counter("offset_resets_total", "Times that the next offset of a partition no longer existed."),
 		expired:        counter("expired_records_total", "Records that the brokers deleted before they were consumed."),
 		commits:        counter("commits_total", "Successful commits of offsets."),
 		commitFailures: counter("commit_failures_total", "Commits that failed for at least one partition. They are repeated."),

@@ -59,7 +59,7 @@ func TestOtherSignals(t *testing.T) {
 	}
 }
 
-// Brackets in JSON are limited like those of spans, whose decoder also keeps something for each.
+// Brackets in JSON are limited as in spans, whose decoder also keeps something for each.
 func TestDeepJSONOfOtherSignals(t *testing.T) {
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})

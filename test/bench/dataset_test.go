@@ -177,7 +177,7 @@ func cloned[T any](s []T) []T {
 	return slices.Clone(s)
 }
 
-// TestRequestsHoldTheTraces compares the spans in the requests with those of Trace.
+// TestRequestsHoldTheTraces compares the spans in the requests with Trace.
 func TestRequestsHoldTheTraces(t *testing.T) {
 	d := testSet(5)
 	const spans = 20_000

@@ -16,7 +16,7 @@
 // spans of one resource, so that the spans of a trace arrive in many requests.
 //
 // [Dataset.Hostile] changes the data in one way that is expensive for servers: unique names, random
-// keys, large values and others. Benchmarks compare its cost with that of the unchanged data in the
+// keys, large values and others. Benchmarks compare its cost with the unchanged data in the
 // same run.
 //
 // # Reading the benchmarks

@@ -12,7 +12,7 @@ import (
 )
 
 // Hostile is a kind of unusual data that is expensive for a server, such as a faulty program or an
-// attacker sends. In all other respects the spans are those of the data set.
+// attacker sends. In all other respects the spans are like the data set's.
 type Hostile int
 
 // The hostile kinds of data.

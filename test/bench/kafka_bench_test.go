@@ -89,7 +89,7 @@ func measureKafka(b *testing.B, requests iter.Seq[bench.Request], settings strin
 	return cpu, bytes / spansSent(p)
 }
 
-// BenchmarkKafka compares settings of the exporter kafka with F, as BenchmarkServer does.
+// BenchmarkKafka compares settings of the kafka exporter with F, as BenchmarkServer does.
 func BenchmarkKafka(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans()+512*200, 512))
 	all := repeated(requests)

@@ -119,7 +119,7 @@ func (m *manyNames) restart() {
 	fmt.Printf("services %d: restarted in %.2f s, peak memory %d MiB\n", m.services, took.Seconds(), m.p.PeakMemory())
 }
 
-// serviceName returns the name of service i. The order of names is not that of their numbers.
+// serviceName returns the name of service i. Names are not in the order of their numbers.
 func serviceName(i int) string { return fmt.Sprintf("service-%08x", uint32(i)*2654435761) }
 
 // send sends a span of each operation of some services.
@@ -187,7 +187,7 @@ func (m *manyNames) measure() {
 	}
 }
 
-// run measures one kind of query. Clients that fail once do not try again, because failures take as
+// run measures one kind of query. Clients that fail once do not retry, because failures take as
 // long as the server or the client waits.
 func (m *manyNames) run(name, tenant string, clients int, path func() string) {
 	m.p.WatchMemory()

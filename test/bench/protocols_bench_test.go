@@ -69,7 +69,7 @@ func (w *protocol) measure(b *testing.B, dataset *bench.Dataset) {
 	for r := range dataset.Requests(benchSpans()/5, w.perRequest) {
 		requests, payloads, spans = append(requests, r.Body), append(payloads, w.encode(b, r)), spans+r.Spans
 	}
-	const rounds = 5 // the same payloads are sent again to save memory
+	const rounds = 5 // the same payloads are resent to save memory
 	var decoding, process time.Duration
 	n, lost := 0, 0.0
 	for b.Loop() {

@@ -10,7 +10,7 @@ import (
 )
 
 // benchmarkSpans is the number of different spans that a benchmark reads repeatedly. They take 8
-// MB, so that requests are no longer in the L1 and L2 caches when they are read again.
+// MB, so that requests are no longer in the L1 and L2 caches when they are reread.
 const benchmarkSpans = 20_000
 
 // workload is a kind of request.

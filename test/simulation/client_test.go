@@ -28,7 +28,7 @@ import (
 type sentSpans struct {
 	mu    sync.Mutex
 	last  uint64
-	acked map[uint64]processRange // acknowledged spans, and the processes of which one acknowledged them
+	acked map[uint64]processRange // acknowledged spans, and the processes that may have acknowledged them
 }
 
 // more returns the numbers of new spans.

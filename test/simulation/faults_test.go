@@ -66,7 +66,7 @@ func (f fault) breakDisk(n *node) {
 // crashAnyway is the time after which a program crashes even if it does not use its disk.
 const crashAnyway = time.Second
 
-// restart ends a program and starts it again after a while.
+// restart ends a program and restarts it after a while.
 func (f fault) restart(w *world, n *node) {
 	l := n.acquire()
 	if l == nil {
@@ -90,7 +90,7 @@ func (f fault) restart(w *world, n *node) {
 	f.startAgain(n)
 }
 
-// startAgain starts a program again, a while after its end.
+// startAgain restarts a program a while after its end.
 func (f fault) startAgain(n *node) {
 	n.mu.Lock()
 	n.current = nil

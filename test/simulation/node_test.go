@@ -66,7 +66,7 @@ func newNode(w *world, name, addr string, configure func(variant) string) *node 
 	return &node{w: w, name: name, addr: addr, seed: w.plan.seed, configure: configure, disk: vfstest.NewMem()}
 }
 
-// boot starts the program. It tries again as long as a start fails because of a disk fault or a
+// boot starts the program. It retries as long as a start fails because of a disk fault or a
 // crash.
 func (n *node) boot(ends ...plannedEnd) {
 	for {

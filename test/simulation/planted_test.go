@@ -27,7 +27,7 @@ type plantedBug struct {
 }
 
 var plantedBugs = []plantedBug{
-	{name: "part given up", promise: "parts of a batch that fail are sent again", file: "exporters/load_balancing/load_balancing.go",
+	{name: "part given up", promise: "parts of a batch that fail are resent", file: "exporters/load_balancing/load_balancing.go",
 		piece: `failed = append(failed, parts[i].batch)`,
 		instead: `if i == 0 {
 				failed = append(failed, parts[i].batch)

@@ -16,7 +16,7 @@ import (
 // the zero value. Receivers do not change.
 type variant struct {
 	processors  int // selects the list of processors
-	concurrency int // added to the concurrency of the processor batch
+	concurrency int // added to the concurrency of the batch processor
 	// patience is added to the timeout and initial retry interval of an agent's exporter, and to
 	// the query timeout of a collector.
 	patience   time.Duration
@@ -125,7 +125,7 @@ func (n *node) write(v variant) {
 const reloadPauses = 20
 
 // reload loads several configurations into a program, one after the other. The program may crash
-// during a reload. It is started again if it has crashed, or if it has no running components
+// during a reload. It is restarted if it has crashed, or if it has no running components
 // because of a disk fault.
 func (f fault) reload(w *world, n *node) {
 	l := n.acquire()

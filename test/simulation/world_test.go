@@ -186,7 +186,7 @@ func (r *lockedRand) Uint64() uint64 {
 // collectorName is the DNS name of all collectors.
 const collectorName = "collectors.test"
 
-// lookupHost resolves collectorName: its addresses are those of the collectors that run.
+// lookupHost resolves collectorName to the addresses of the running collectors.
 func (w *world) lookupHost(_ context.Context, host string) (addresses []string, err error) {
 	for _, n := range w.collectors {
 		n.mu.Lock()

@@ -113,7 +113,7 @@ func TestProgramAcceptsConfiguration(t *testing.T) {
 	})
 }
 
-// The configuration in the values wins over that of the chart, and both over the preset.
+// The configuration in the values overrides the chart's, and both override the preset.
 func TestConfigurationIsMerged(t *testing.T) {
 	r := render(t, parse(t, `
 retention: {time: 24h, size: 20GiB}

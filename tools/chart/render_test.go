@@ -139,7 +139,7 @@ func kubernetesTypes(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// valueFiles are the values that most tests render: those of the chart, and those of the examples.
+// valueFiles are the values that most tests render: the values of the chart and of the examples.
 func valueFiles(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(examplesFolder, "*.yaml"))

@@ -69,7 +69,7 @@ func TestRelease(t *testing.T) {
 	checkBill(t, filepath.Join(r.out, name+".cdx.json"))
 }
 
-// checkSums checks that the checksums are those of all other files.
+// checkSums checks that the checksums match all other files.
 func checkSums(t *testing.T, dir string) {
 	t.Helper()
 	sums, err := os.ReadFile(filepath.Join(dir, sumsFile))

@@ -111,8 +111,8 @@ func (s *site) addBundle(ui, entry string, sheets []string, workers map[string]s
 	return b, nil
 }
 
-// file returns the name of a file of a group. The hash is that of the bundle: its files load each
-// other, and so the name of one is in another.
+// file returns the name of a file of a group. The hash is the hash of the bundle: its files load
+// each other, and so the name of one is in another.
 func (b *bundle) file(group, extension string) string {
 	return "assets/" + group + "-" + b.hash + extension
 }

@@ -24,7 +24,7 @@ type bundle struct {
 }
 
 // chunk is a module that esbuild makes from the sources that the same entry points need. An entry
-// point is that of the bundle, or a source that others import later, with import().
+// point is the entry point of the bundle, or a source that others import later, with import().
 type chunk struct {
 	entry   string // source of the entry point, or ""
 	text    string
@@ -58,7 +58,7 @@ const (
 	textExt = ".json"
 )
 
-// options are those of each use of esbuild.
+// options are the options of each use of esbuild.
 func options(ui string, plugins ...api.Plugin) api.BuildOptions {
 	return api.BuildOptions{
 		AbsWorkingDir: ui,

@@ -89,7 +89,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestSmallUI builds a UI with two pages, of which one has a style sheet, and a worker.
+// TestSmallUI builds a UI with two pages, one with a style sheet, and a worker.
 func TestSmallUI(t *testing.T) {
 	t.Parallel()
 	s, err := build(smallUI(t, nil))

@@ -88,7 +88,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 func (e *exporter) outcome(r client.Response) error {
 	var a answer
 	if err := json.Unmarshal(r.Body, &a); err != nil {
-		a.Error = fmt.Sprintf("invalid answer: %v", err)
+		a.Error = fmt.Sprintf("invalid response: %v", err)
 	}
 	err := fmt.Errorf("%s: %d %s", e.config.Endpoint, r.Status, a.Error)
 	switch {

@@ -88,7 +88,7 @@ func send(ctx context.Context, addr string, spans ptrace.Traces) error {
 	return pipeline.Permanent(errors.New(a.Error))
 }
 
-// TestPartialOverHTTP shows the answer to a request of which two spans were rejected.
+// TestPartialOverHTTP shows the response to a request with two rejected spans.
 func TestPartialOverHTTP(t *testing.T) {
 	for _, c := range []struct {
 		err        error

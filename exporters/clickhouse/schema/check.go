@@ -192,7 +192,7 @@ func (c *checker) cluster() error {
 		c.problem("cluster %s is not in the configuration of the server; add it to remote_servers", c.opts.Cluster)
 		return nil
 	case shards > 1 && c.opts.Shape == Replicated:
-		c.problem("cluster %s has %d shards, each of which gets a part of the traces; set cluster::sharded", c.opts.Cluster, shards)
+		c.problem("cluster %s has %d shards, and each gets a part of the traces; set cluster::sharded", c.opts.Cluster, shards)
 	}
 	var has uint64
 	column := "SELECT count() FROM system.columns WHERE database = 'system' AND table = 'clusters' AND name = 'internal_replication'"

@@ -79,7 +79,7 @@ func (t tool) load(fs *flag.FlagSet) runner {
 		defer transport.CloseIdleConnections()
 		l := &loader{transport: transport, url: target, headers: f.headers, tenantHeader: f.tenantHeader, parallel: f.parallel, log: in.Stderr}
 		if err := l.load(ctx, filepath.FromSlash(dir)); err != nil {
-			return fmt.Errorf("%w; run the command again to continue", err)
+			return fmt.Errorf("%w; rerun the command to continue", err)
 		}
 		fmt.Fprintf(in.Stdout, "sent %d requests from %d files; skipped %d files that were sent before\n", l.requests, l.files, l.skipped)
 		return nil

@@ -103,7 +103,7 @@ func (j *journal) read(receiver string) error {
 		offset, name, _ := strings.Cut(line, " ")
 		n, err := strconv.ParseInt(offset, 10, 64)
 		if err != nil || n < 0 {
-			return fmt.Errorf("journal %s: line %d is damaged; remove the journal to load everything again", j.file.Name(), i+2)
+			return fmt.Errorf("journal %s: line %d is damaged; remove the journal to reload everything", j.file.Name(), i+2)
 		}
 		j.sent[name] = n
 	}

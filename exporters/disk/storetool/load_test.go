@@ -111,7 +111,7 @@ func TestLoadContinues(t *testing.T) {
 		return false
 	}
 	code, _, stderr := run(t, "load", dir, "--endpoint", r.URL, "--parallel", "1")
-	if code != 1 || !strings.Contains(stderr, "403") || !strings.Contains(stderr, "run the command again") {
+	if code != 1 || !strings.Contains(stderr, "403") || !strings.Contains(stderr, "rerun the command") {
 		t.Fatalf("load: %d %s", code, stderr)
 	}
 	journal, err := os.OpenFile(filepath.Join(dir, journalName), os.O_APPEND|os.O_WRONLY, 0)
@@ -175,7 +175,7 @@ func TestLoadKeepsSecrets(t *testing.T) {
 		return true
 	}
 	args := []string{"load", dir, "--endpoint", r.URL + "?key=secret", "--header", "Authorization: Bearer secret"}
-	if code, _, stderr := run(t, args...); code != 1 || !strings.Contains(stderr, "receiver answered 302") || other.requests > 0 {
+	if code, _, stderr := run(t, args...); code != 1 || !strings.Contains(stderr, "receiver responded 302") || other.requests > 0 {
 		t.Errorf("redirected load: %d %s, %d requests to the other receiver", code, stderr, other.requests)
 	}
 	r.answer = nil

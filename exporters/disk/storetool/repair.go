@@ -44,9 +44,9 @@ const (
 	restored        = "not damaged; moved back from the quarantine"
 	leftUnreadable  = "left in the quarantine: unreadable"
 	leftStoredTwice = "left in the quarantine: another segment has its spans"
-	writtenAgain    = "written again; the damaged file is in the quarantine"
-	copied          = "written again from its copy"
-	listedAgain     = "written again; missing segments are not known"
+	writtenAgain    = "rewritten; the damaged file is in the quarantine"
+	copied          = "rewritten from its copy"
+	listedAgain     = "rewritten; missing segments are unknown"
 	gone            = "file is gone"
 	trimmed         = "removed other data after the segment"
 	deletionLost    = "unreadable; moved to the quarantine; the spans it deleted are visible again; repeat the deletion"
@@ -109,7 +109,7 @@ func repair(ctx context.Context, fsys vfs.FS, name string, dry bool, progressTo 
 }
 
 func (r *repairer) run(ctx context.Context) error {
-	if d := r.dir.FormatDamage(); d != nil { // Open has written it again
+	if d := r.dir.FormatDamage(); d != nil { // Open has rewritten it
 		r.add(RepairFile{File: d.File, Action: writtenAgain, Damage: []Damage{{d.File, "version", 0, d.Err.Error()}}})
 	}
 	if err := r.repairDeletions(); err != nil {

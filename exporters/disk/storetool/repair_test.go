@@ -53,7 +53,7 @@ func TestVerifyUndamaged(t *testing.T) {
 	}
 }
 
-// repair keeps all rows except those of the damaged block, and moves the damaged file to the
+// repair keeps all rows except the rows of the damaged block, and moves the damaged file to the
 // quarantine.
 func TestRepairBlock(t *testing.T) {
 	soak.SkipIfRaced(t)

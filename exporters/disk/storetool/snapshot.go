@@ -90,7 +90,7 @@ type snapshot struct {
 const maxAttempts = 20
 
 // errChanged means that the server changed the store while the snapshot was taken.
-var errChanged = errors.New("span store is changing too fast: segments and logs were replaced while listing them; try again")
+var errChanged = errors.New("span store is changing too fast: segments and logs were replaced while listing them; retry")
 
 // takeSnapshot opens the segments and replays the logs of a folder. The rows of logs stay in memory
 // if keepRows is set. The caller closes the snapshot.

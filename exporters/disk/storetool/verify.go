@@ -91,10 +91,10 @@ func (v *Verification) unopened(s *snapshot) {
 			fmt.Sprintf("file of the segment is gone; its %d acknowledged spans are lost", m.Spans)})
 	}
 	if s.segmentListDamage != nil {
-		v.note(fmt.Errorf("%w; missing segments are not known; the server writes it again", s.segmentListDamage), s.dir.ListFile(), "list")
+		v.note(fmt.Errorf("%w; missing segments are unknown; the server rewrites it", s.segmentListDamage), s.dir.ListFile(), "list")
 	}
 	if s.listDamage != nil {
-		v.note(fmt.Errorf("%w; missing logs are not known; the server writes it again", s.listDamage), wal.ListFile(s.dir.Log()), "list")
+		v.note(fmt.Errorf("%w; missing logs are unknown; the server rewrites it", s.listDamage), wal.ListFile(s.dir.Log()), "list")
 	}
 }
 
@@ -102,7 +102,7 @@ func (v *Verification) unopened(s *snapshot) {
 // that have a sound copy.
 func (v *Verification) restorable(s *snapshot) {
 	if d := s.dir.FormatDamage(); d != nil {
-		v.note(fmt.Errorf("%w; the server or repair writes it again", d.Err), d.File, "version")
+		v.note(fmt.Errorf("%w; the server or repair rewrites it", d.Err), d.File, "version")
 	}
 	for _, m := range s.damagedDeletions {
 		if m.Restored {

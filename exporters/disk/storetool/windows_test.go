@@ -207,7 +207,7 @@ func TestExportComparesOnlyOverlapping(t *testing.T) {
 	f([]bool{true, true, true}, window{1, 3}, window{7, 9}, window{0, math.MaxUint64})
 }
 
-// bounds is a source of which only the bounds are known.
+// bounds is a source with known bounds and nothing else.
 type bounds struct {
 	source.Source
 	window

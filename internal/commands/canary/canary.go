@@ -203,7 +203,7 @@ func (c *Canary) logReading(t *trace, w way, age time.Duration, r Result, detail
 	case Late:
 		c.log.Info("canary trace appeared late", fields...)
 	case Missing, Wrong:
-		c.log.Error("canary trace differs from what was written", fields...)
+		c.log.Error("canary trace differs from the written trace", fields...)
 	case Failed:
 		c.log.Warn("cannot read canary trace", fields...)
 	}

@@ -24,7 +24,7 @@ func messages(logs []observer.LoggedEntry) string {
 	return b.String()
 }
 
-// onlyReads returns a matrix of results from those of each way.
+// onlyReads returns a matrix of results from the results of each API.
 func onlyReads(id, search map[Result]int) (out [ways][results]int) {
 	for r := range results {
 		out[byID][r], out[bySearch][r] = id[r], search[r]
@@ -42,7 +42,7 @@ func TestEverythingIsReadAtEveryAge(t *testing.T) {
 			Interval: time.Second, Ages: []time.Duration{time.Second, 10 * time.Second, time.Minute},
 			Header: http.Header{tenantHeader: {"team"}},
 		})
-		const reads = 179 + 170 + 120 // but for those of the last second, ten seconds and minute
+		const reads = 179 + 170 + 120 // without readings of the last second, ten seconds and minute
 		want := onlyReads(map[Result]int{OK: reads}, map[Result]int{OK: reads})
 		if s.Written != 180 || s.Reads != want || s.Proven() != nil || len(logs) != 0 {
 			t.Errorf("got %s\n%s", &s, messages(logs))
@@ -122,7 +122,7 @@ func TestResults(t *testing.T) {
 		})
 	}
 	ok := map[Result]int{OK: 1}
-	f(1, ok, map[Result]int{Missing: 1}, "error canary trace differs from what was written search trace not found",
+	f(1, ok, map[Result]int{Missing: 1}, "error canary trace differs from the written trace search trace not found",
 		func(_ int, search bool, status int, body string) (int, string) {
 			if search {
 				return 200, `{"data":[],"errors":null}`

@@ -46,7 +46,7 @@ const (
 	maxIdleConns    = 4       // one connection writes, one reads
 )
 
-// flags are those of the command.
+// flags are the flags of the command.
 type flags struct {
 	otlp, query, listen, tenant, ages, ignored string
 	interval, readAfter, duration              pipeline.Duration
@@ -66,7 +66,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	}
 	duration(&f.interval, "interval", time.Second, "Time between traces.")
 	duration(&f.readAfter, "read-after", time.Second, "Time from the acknowledgement of a trace to its first reading.")
-	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which a trace is read again. Empty: never. Ignored with --once.")
+	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which a trace is reread. Empty: never. Ignored with --once.")
 	duration(&f.duration, "duration", 0, "Time for which traces are written. Then traces that were not read yet are read once. 0: no limit.")
 	fs.Var(&f.once, "once", fmt.Sprintf("Number of traces to write and read once before exiting (%d without a number); "+
 		"exit code 0 if all are read back. Disables /metrics.", defaultOnce))
@@ -74,7 +74,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+strings.ToLower(tenantHeader)+".")
 	f.header = commands.HeaderFlag(fs, "Header for all requests")
 	fs.IntVar(&f.remember, "remember", defaultRemember,
-		"Maximum number of traces that wait to be read again. The oldest are dropped first.")
+		"Maximum number of traces that wait to be reread. The oldest are dropped first.")
 	fs.StringVar(&f.ignored, "ignore-tags", "",
 		"Keys of tags that other programs add on the way to the store, separated by commas. They are not compared.")
 	fs.Uint64Var(&f.seed, "seed", 0, "Seed for generating traces. The same seed and time give the same trace. 0: a random seed.")

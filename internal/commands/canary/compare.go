@@ -100,7 +100,7 @@ func warning(warnings []string) string {
 func (c comparison) process(want process, got map[string]process, id string) string {
 	p, ok := got[id]
 	if !ok {
-		return fmt.Sprintf("process %q is not in the answer", id)
+		return fmt.Sprintf("process %q is not in the response", id)
 	}
 	return cmp.Or(differ("service", p.Service, want.Service), c.tags("process tag", want.Tags, p.Tags))
 }

@@ -34,7 +34,7 @@ func newMetrics(reg prometheus.Registerer, m *memory, now func() time.Time) *met
 		}, []string{"how", "result"}),
 		writeLatency: prometheus.NewHistogram(latency("write_latency", "Time until a trace was acknowledged, in seconds.")),
 		readLatency: prometheus.NewHistogramVec(
-			latency("read_latency", "Time until an answer was received, in seconds."), []string{"how"}),
+			latency("read_latency", "Time until a response was received, in seconds."), []string{"how"}),
 	}
 	for w := range ways {
 		out.readLatency.WithLabelValues(w.String())
@@ -43,11 +43,11 @@ func newMetrics(reg prometheus.Registerer, m *memory, now func() time.Time) *met
 		}
 	}
 	reg.MustRegister(out.written, out.failures, out.forgotten, out.reads, out.writeLatency, out.readLatency,
-		gauge("remembered_traces", "Traces that will be read again.", func() float64 { return float64(m.len()) }),
+		gauge("remembered_traces", "Traces that will be reread.", func() float64 { return float64(m.len()) }),
 		gauge("reads_behind_seconds",
 			"Time by which the next reading is overdue; more than a few seconds mean that the canary does not keep up.",
 			func() float64 { return m.behind(now()).Seconds() }),
-		gauge("oldest_missing_seconds", "Age of the oldest trace that its latest answer missed and that will be read again; 0: none.",
+		gauge("oldest_missing_seconds", "Age of the oldest trace that was missing at its latest reading and will be reread; 0: none.",
 			func() float64 { return m.oldestMissing(now()).Seconds() }))
 	return out
 }

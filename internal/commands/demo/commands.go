@@ -23,7 +23,7 @@ func Commands(components func() []pipeline.Factory, presets func() []app.Preset)
 	return []commands.Command{{
 		Name: "demo", Args: "[--otlp URL|--all-in-one] [flags]", Group: "running processes", Setup: t.setup,
 		Examples: []string{"tracing demo", "tracing demo --all-in-one", "tracing demo --backfill 24h --rate 1 --once"},
-		Doc:      "send the traces of a simulated shop of ten services, one of which gets a bad version; until Ctrl C",
+		Doc:      "send the traces of a simulated shop of ten services, including a bad version of one; until Ctrl C",
 	}}
 }
 
@@ -44,7 +44,7 @@ const (
 	maxBackfill     = 7 * 24 * time.Hour
 )
 
-// flags are those of the command.
+// flags are the flags of the command.
 type flags struct {
 	otlp, tenant, dataDir string
 	header                http.Header
@@ -67,7 +67,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	})
 	fs.Float64Var(&f.rate, "rate", defaultRate, "Requests of users per second. Each makes about 14 spans.")
 	fs.TextVar(&f.backfill, "backfill", pipeline.Duration(defaultBackfill),
-		"Time before now for which traces are sent at once. 0: none; then the overview has nothing to compare with for an hour.")
+		"Time before now for which traces are sent immediately. 0: none; then the overview has nothing to compare with for an hour.")
 	fs.TextVar(&f.deployAfter, "deploy-after", pipeline.Duration(0),
 		"Time from the first request to the bad version. 0: seven eighths of the backfill, or 2m without one.")
 	fs.BoolVar(&f.once, "once", false, "Exit after the backfill.")

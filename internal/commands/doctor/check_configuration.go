@@ -102,7 +102,7 @@ func (c *certFile) check(subject string, now time.Time) Finding {
 	}
 	f := validity(subject, all, now)
 	if f.Verdict > OK {
-		return f.advise("replace the file; the program reads it again by itself")
+		return f.advise("replace the file; the program rereads it automatically")
 	}
 	return f
 }

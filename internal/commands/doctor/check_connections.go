@@ -138,8 +138,8 @@ func (x *examination) handshake(ctx context.Context, subject string, conn net.Co
 	}
 	if err != nil {
 		return newFinding(subject, Problem, "TLS handshake failed: %v", err).
-			advise("check that the server uses TLS on this port (tls::insecure: true is for those without), " +
-				"and whether it wants a client certificate")
+			advise("check that the server uses TLS on this port (otherwise set tls::insecure: true), " +
+				"and whether it requires a client certificate")
 	}
 	chain := secure.ConnectionState().PeerCertificates[:1] // with insecure_skip_verify, nothing else matters
 	if verified := secure.ConnectionState().VerifiedChains; len(verified) > 0 {
@@ -258,14 +258,14 @@ func judgeGRPC(subject string, err error, took time.Duration) Finding {
 	text := status.Convert(err).Message()
 	switch code := status.Code(err); code {
 	case codes.OK, codes.Unimplemented, codes.NotFound, codes.InvalidArgument:
-		return newFinding(subject, OK, "answers gRPC calls in %s", roundTime(took))
+		return newFinding(subject, OK, "responds to gRPC calls in %s", roundTime(took))
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return newFinding(subject, Problem, "server refuses the credentials: %s", text).
 			advise("set auth or headers of the component as the server requires")
 	case codes.ResourceExhausted:
 		return newFinding(subject, Warning, "server is overloaded: %s", text).advise("look at the server")
 	default:
-		f := newFinding(subject, Problem, "no answer to a gRPC call: %s: %s", code, text)
+		f := newFinding(subject, Problem, "no response to a gRPC call: %s: %s", code, text)
 		if wantsCertificate(text) {
 			return f.advise("set tls::cert_file and tls::key_file to a certificate signed by an authority in client_ca_file of the server")
 		}
@@ -295,9 +295,9 @@ func (x *examination) answerHTTP(ctx context.Context, c *connection) Finding {
 	began := time.Now()
 	answer, err := conn.Get(ctx, c.url, maxAnswer)
 	if err != nil {
-		return newFinding(subject, Problem, "no answer to an HTTP request: %v", err).advise("check that the port serves HTTP")
+		return newFinding(subject, Problem, "no response to an HTTP request: %v", err).advise("check that the port serves HTTP")
 	}
-	text := fmt.Sprintf("answers HTTP requests in %s", roundTime(time.Since(began)))
+	text := fmt.Sprintf("responds to HTTP requests in %s", roundTime(time.Since(began)))
 	if name := answer.Header.Get("Server"); name != "" {
 		text += "; server " + name
 	}

@@ -256,7 +256,7 @@ func judgeSync(folder, setting string, times []time.Duration) Finding {
 				"but a power failure can lose spans")
 	case median > syncWarning:
 		return newFinding(folder, Warning, "%s", text).
-			advise("use a faster disk, or expect this latency for each request; see sync_gap of the exporter disk")
+			advise("use a faster disk, or expect this latency for each request; see sync_gap of the disk exporter")
 	}
 	return newFinding(folder, OK, "%s", text)
 }

@@ -99,10 +99,10 @@ func (x *examination) checkCluster(ctx context.Context, c *app.Component, config
 	admin := kadm.NewClient(client)
 	metadata, err := admin.Metadata(ctx, text(c, "topic"))
 	if err != nil {
-		return []Finding{newFinding(subject, Problem, "no broker answers: %v", err).
+		return []Finding{newFinding(subject, Problem, "no broker responds: %v", err).
 			advise("start the brokers, and correct brokers, auth and tls of the component")}
 	}
-	return append([]Finding{newFinding(subject, OK, "%d brokers answer", len(metadata.Brokers))},
+	return append([]Finding{newFinding(subject, OK, "%d brokers respond", len(metadata.Brokers))},
 		x.checkTopic(ctx, c, admin, metadata.Topics[text(c, "topic")])...)
 }
 

@@ -60,7 +60,7 @@ func TestCheckKafka(t *testing.T) {
 	f := func(preset, topic string, want ...string) {
 		t.Helper()
 		got := aboutKafka(t, preset, "--set="+component(preset)+"::brokers=["+broker+"]", "--set="+component(preset)+"::topic="+topic)
-		for _, line := range append(want, "3 brokers answer") {
+		for _, line := range append(want, "3 brokers respond") {
 			if !strings.Contains(got, line) {
 				t.Errorf("%s with topic %s: %q is missing in\n%s", preset, topic, line, got)
 			}
@@ -78,7 +78,7 @@ func TestCheckKafka(t *testing.T) {
 // Brokers that do not answer are a problem. Without the components, nothing is checked.
 func TestCheckKafkaWithoutBroker(t *testing.T) {
 	got := aboutKafka(t, "ingester", "--set=receivers::kafka::brokers=[127.0.0.1:1]")
-	if !strings.Contains(got, "problem  receivers::kafka (127.0.0.1:1): no broker answers: ") {
+	if !strings.Contains(got, "problem  receivers::kafka (127.0.0.1:1): no broker responds: ") {
 		t.Errorf("got\n%s", got)
 	}
 	if got := aboutKafka(t, "all-in-one"); !strings.Contains(got, "skipped  no receiver or exporter of the type kafka") {

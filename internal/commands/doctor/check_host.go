@@ -49,12 +49,12 @@ func (x *examination) skew(ctx context.Context, url string) Finding {
 	resp, err := x.remote.RoundTrip(req)
 	after := x.env.Now()
 	if err != nil {
-		return newFinding(subject, Skipped, "no answer: %v", err)
+		return newFinding(subject, Skipped, "no response: %v", err)
 	}
 	resp.Body.Close() //nolint:errcheck // only the headers matter
 	there, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return newFinding(subject, Skipped, "answer has no header Date")
+		return newFinding(subject, Skipped, "response has no Date header")
 	}
 	return judgeSkew(subject, there, before, after)
 }
@@ -75,7 +75,7 @@ func judgeSkew(subject string, there, before, after time.Time) Finding {
 	case skew > skewWarning:
 		return newFinding(subject, Warning, "clocks differ by at least %s", roundTime(skew)).advise("synchronize both hosts with NTP")
 	}
-	return newFinding(subject, OK, "clocks agree within the second that the answer tells")
+	return newFinding(subject, OK, "clocks agree within the precision of a second")
 }
 
 // Limits on open files. The program raises its soft limit to the hard one when it starts.

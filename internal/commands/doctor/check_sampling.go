@@ -87,13 +87,13 @@ func (x *examination) askStrategy(ctx context.Context, l *listener, ask strategy
 	s, err := ask(ctx, x, l)
 	if err != nil {
 		return newFinding(l.String(), Problem, "no sampling strategy: %v", err).
-			advise("look at the extension sampling: its file, URL or collector; \"tracing sampling explain\" shows more")
+			advise("look at the sampling extension: its file, URL or collector; \"tracing sampling explain\" shows more")
 	}
 	if s.none {
 		return newFinding(l.String(), Warning, "%s: clients of the service %s record no trace", s.text, serviceName).
 			advise("set a rate above 0 for this service or as the default; \"tracing sampling explain\" shows where the rate comes from")
 	}
-	return newFinding(l.String(), OK, "%s; answered in %s", s.text, roundTime(time.Since(began)))
+	return newFinding(l.String(), OK, "%s; responded in %s", s.text, roundTime(time.Since(began)))
 }
 
 func strategyHTTP(path string) strategyRequest {
@@ -104,7 +104,7 @@ func strategyHTTP(path string) strategyRequest {
 		}
 		var answer strategyJSON
 		if err := json.Unmarshal(body, &answer); err != nil || answer.Type == "" {
-			return s, fmt.Errorf("answer is not a strategy: %s", body[:min(len(body), maxQuoted)])
+			return s, fmt.Errorf("response is not a strategy: %s", body[:min(len(body), maxQuoted)])
 		}
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, body); err != nil {

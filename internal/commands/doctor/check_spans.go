@@ -77,7 +77,7 @@ func (x *examination) probe(ctx context.Context, p *probe) Finding {
 		skipped = fmt.Sprintf("this command has no client for the protocol of receivers of type %q", l.component.Factory.Type())
 	}
 	if own := text(l.component, "tenant"); skipped == "" && l.network == "udp" && own != x.tenant && x.separatesTenants() {
-		skipped = fmt.Sprintf("datagrams have the tenant of the receiver (%q), not that of --tenant (%q)", own, x.tenant)
+		skipped = fmt.Sprintf("datagrams have the tenant of the receiver (%q), not the tenant of --tenant (%q)", own, x.tenant)
 	}
 	if skipped != "" {
 		return newFinding(subject, Skipped, "%s", skipped)
@@ -86,11 +86,11 @@ func (x *examination) probe(ctx context.Context, p *probe) Finding {
 	began := time.Now()
 	if err := p.send(ctx, x, l, s); err != nil {
 		return newFinding(subject, Problem, "test span was not accepted: %v", err).
-			advise("look at the log of the process and at docs/troubleshooting.md; the answer says which limit or component refuses spans")
+			advise("look at the log of the process and at docs/troubleshooting.md; the response says which limit or component refuses spans")
 	}
 	accepted := time.Since(began)
 	if x.query == "" {
-		return newFinding(subject, Skipped, "accepted in %s; without the query service it is not known whether it arrived", roundTime(accepted)).
+		return newFinding(subject, Skipped, "accepted in %s; without the query service it is unknown whether it arrived", roundTime(accepted)).
 			advise("give --query URL of the installation that stores the spans")
 	}
 	return x.readBack(ctx, subject, s, began)
@@ -148,8 +148,8 @@ func (x *examination) lost(subject string, s *testSpan) Finding {
 			advise("exempt the service %s, or ignore this", serviceName)
 	}
 	return newFinding(subject, Problem, "%s", message).
-		advise("compare the counters on the page /status of each process on the way; see docs/troubleshooting.md. " +
-			"Datagrams can be lost without an answer. With a queue, try a longer --timeout")
+		advise("compare the counters on the page /status of each process in between; see docs/troubleshooting.md. " +
+			"Datagrams can be lost silently. With a queue, try a longer --timeout")
 }
 
 // dropping returns the components of the configuration that drop or delay spans on purpose.

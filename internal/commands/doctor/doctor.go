@@ -44,7 +44,7 @@ func Commands() []commands.Command {
 	}}
 }
 
-// flags are those of the command.
+// flags are the flags of the command.
 type flags struct {
 	query, tenant, cert, key string
 	certificates             []tls.Certificate // of cert and key
@@ -169,7 +169,7 @@ type check struct {
 func checks() []check {
 	return []check{
 		{"configuration", "files and folders that the configuration names, and its warnings", checkConfiguration},
-		{"ports", "listeners are free before the start, and answer afterwards", checkPorts},
+		{"ports", "listeners are free before the start, and respond afterwards", checkPorts},
 		{"certificates", "certificate files and their expiry", checkCertificates},
 		{"clock", "synchronization of the clock, and its difference from other hosts", checkClock},
 		{"fsync", "time to write to the folders of spans durably", checkFsync},
@@ -177,11 +177,11 @@ func checks() []check {
 		{"files", "limit on open files", checkFiles},
 		{"memory", "memory that the configuration needs", checkMemory},
 		{"udp", "kernel buffers of UDP listeners", checkUDP},
-		{"connections", "next hops and stores: DNS, TCP, TLS and their answer", checkConnections},
+		{"connections", "next hops and stores: DNS, TCP, TLS and their response", checkConnections},
 		{"clickhouse", "tables and settings of ClickHouse", checkClickHouse},
 		{"kafka", "brokers, topics, partitions and replicas of Kafka", checkKafka},
 		{"versions", "versions of the program, the running process and stored files", checkVersions},
-		{"sampling", "answers to clients that ask for sampling strategies", checkSampling},
+		{"sampling", "responses to requests for sampling strategies", checkSampling},
 		{"spans", "a test span through each receiver, read back through the query service", checkSpans},
 	}
 }
@@ -227,14 +227,14 @@ func (x *examination) runOne(ctx context.Context, c check) []Finding {
 		return findings
 	case <-grace.C:
 		return []Finding{newFinding("", Problem, "no result within %s", x.timeout).
-			advise("look for a disk, a name server or a host that does not answer; run with a longer --timeout")}
+			advise("look for a disk, a name server or a host that does not respond; run with a longer --timeout")}
 	}
 }
 
 // absence says why a check that needs the process is skipped.
 func (p process) absence() string {
 	if p.hangs != "" {
-		return "process does not answer"
+		return "process does not respond"
 	}
 	return "process is not running"
 }

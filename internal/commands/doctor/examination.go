@@ -138,7 +138,7 @@ func (x *examination) detectHang(ctx context.Context, admin *listener) {
 		return
 	}
 	x.process.pid = o.pid
-	x.process.hangs = fmt.Sprintf("%s listens, but does not answer within %s", x.process, x.timeout)
+	x.process.hangs = fmt.Sprintf("%s listens, but does not respond within %s", x.process, x.timeout)
 	if o.isStopped() {
 		x.process.hangs = fmt.Sprintf("%s listens, but is stopped by a signal", x.process)
 	}

@@ -92,7 +92,7 @@ func (r *Report) writeText(w io.Writer) error {
 	case r.Running:
 		state = "checked the running process and its host"
 	case r.Hangs:
-		state = "the process with this configuration does not answer; checked its host"
+		state = "the process with this configuration does not respond; checked its host"
 	}
 	fmt.Fprintf(&b, "tracing %s: %s\n", r.Version, state)
 	for _, c := range r.Checks {

@@ -132,7 +132,7 @@ func (d *document) noteProblems(problems app.Problems, places places) {
 	}
 }
 
-// lines matches line numbers in messages, which differ from those of the final result.
+// lines matches line numbers in messages, which differ from line numbers in the final result.
 var lines = regexp.MustCompile(`delete lines? \d+(-\d+)?( and the references to it)?(: line \d+(, line \d+)*)?`)
 
 // find returns the deepest block on a path, and its key on the path.

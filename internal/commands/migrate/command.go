@@ -29,7 +29,7 @@ func Commands(components func() []pipeline.Factory, presets func() []app.Preset)
 
 func setup(flags *flag.FlagSet, c *command) func(context.Context, commands.Invocation) error {
 	flags.StringVar(&c.from, "from", string(Auto), "Format of the input: auto, otelcol, jaeger1 or jaeger2.")
-	flags.BoolVar(&c.env, "env", false, "Translate the environment variables of this process, as those of Jaeger 1.")
+	flags.BoolVar(&c.env, "env", false, "Translate the environment variables of this process as variables of Jaeger 1.")
 	flags.StringVar(&c.service, "service", "", "Service of a compose file, or name of a manifest, to translate; by default all.")
 	flags.StringVar(&c.output, "output", "", "File to write; by default the result is written to standard output.")
 	return c.run

@@ -131,13 +131,13 @@ func variables(c *block, p *jaeger1Program) (environ []string) {
 	for _, key := range []string{"env_file", "envFrom"} {
 		if c.has(key) {
 			elsewhere([]string{strings.TrimSpace(key + " " + strings.Join(c.texts(key), ", "))},
-				"not read; run migrate again with its variables in the file")
+				"not read; rerun migrate with its variables in the file")
 		}
 	}
 	for _, v := range c.blocks("env") {
 		others := slices.DeleteFunc(v.keys(), func(key string) bool { return key == "name" || key == "value" })
 		if len(others) > 0 {
-			elsewhere([]string{v.text("name")}, strings.Join(others, ", ")+" is not read; run migrate again with a value, or set the key by hand")
+			elsewhere([]string{v.text("name")}, strings.Join(others, ", ")+" is not read; rerun migrate with a value, or set the key by hand")
 			continue
 		}
 		environ = append(environ, v.text("name")+"="+v.text("value"))
@@ -146,7 +146,7 @@ func variables(c *block, p *jaeger1Program) (environ []string) {
 	if env == nil { // a list of NAME=value
 		for _, item := range c.texts("environment") {
 			if !strings.Contains(item, "=") {
-				elsewhere([]string{item}, "the value is in the shell that starts the service; run migrate again with NAME=value")
+				elsewhere([]string{item}, "the value is in the shell that starts the service; rerun migrate with NAME=value")
 				continue
 			}
 			environ = append(environ, interpolate(item))

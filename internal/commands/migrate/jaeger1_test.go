@@ -50,7 +50,7 @@ func TestPresetOf(t *testing.T) {
 	}
 }
 
-// Flags and variables of a YAML file, and those of a service, are those of a command line.
+// Flags and variables in a YAML file or of a service work as on a command line.
 func TestReadJaeger1(t *testing.T) {
 	f := func(text, service, want string) {
 		t.Helper()

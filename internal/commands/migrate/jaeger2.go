@@ -19,10 +19,10 @@ func fromJaeger2(d *document) {
 	m.sampling()
 	m.placeBackends()
 	for _, id := range d.componentsOf(extensions, "jaeger_mcp") {
-		d.dropComponent(extensions, id, "there is no MCP server; its clients can use the HTTP API of the extension query")
+		d.dropComponent(extensions, id, "there is no MCP server; its clients can use the HTTP API of the query extension")
 	}
 	for _, id := range d.componentsOf(extensions, "sigv4auth") {
-		d.dropComponent(extensions, id, "signs requests to databases, of which there is none")
+		d.dropComponent(extensions, id, "signs requests to databases, and there is no database")
 	}
 	for _, id := range d.componentsOf(extensions, "storage_cleaner") {
 		d.dropComponent(extensions, id, "used by tests of Jaeger only")

@@ -28,13 +28,13 @@ func (b *backend) fromClickHouse() {
 		"service until their spans have expired", old)
 	b.clickHouseSchema()
 	for _, key := range []string{"default_search_depth", "max_search_depth"} {
-		s.drop(key, "each search has a limit of its own")
+		s.drop(key, "each search has its own limit")
 	}
 	for _, key := range []string{"attribute_metadata_cache_ttl", "attribute_metadata_cache_max_size"} {
 		s.drop(key, "conditions need no cache")
 	}
 	if !s.has("sending_queue") {
-		s.noteAt(0, decide, "inserts should hold 10,000 spans or more: give the processor batch a min_interval and this exporter "+
+		s.noteAt(0, decide, "inserts should hold 10,000 spans or more: give the batch processor a min_interval and this exporter "+
 			"a queue on disk, as the preset collector-clickhouse does")
 	}
 }

@@ -69,7 +69,7 @@ func (m *jaeger2) archive(q *block, traces string) {
 		name := at.text(key)
 		b, ok := m.storeOf(name)
 		if !ok || name == traces || q.has("archive_storage") {
-			at.drop(key, "the archive must be another store than that of the traces")
+			at.drop(key, "the archive must not be the store of the traces")
 			continue
 		}
 		b.archive = true

@@ -45,7 +45,7 @@ func (m *jaeger2) samplingStore(adaptive *block) {
 	}
 	if b.storeType() == "grpc" {
 		adaptive.note(decide, "sampling_store", "a store in another process cannot hold the probabilities; they are held in memory by %s",
-			"the exporter memory")
+			"the memory exporter")
 		m.doc.root.ensure(exporters, "memory")
 		adaptive.setText("sampling_store", "memory")
 	} else {

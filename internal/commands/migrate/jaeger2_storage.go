@@ -137,7 +137,7 @@ func (m *jaeger2) storageWriters() {
 				pipelines.drop(name, "set service.dead_letter_dir to keep batches that a next hop refuses permanently")
 			}
 		}
-		m.doc.root.block(connectors).drop(id, "the exporter %s is the store", b.id)
+		m.doc.root.block(connectors).drop(id, "the %s exporter is the store", b.id)
 	}
 	if all := m.doc.root.block(connectors); m.doc.root.has(connectors) && len(all.keys()) == 0 {
 		m.doc.root.drop(connectors, "stores are exporters")
@@ -170,7 +170,7 @@ func (m *jaeger2) moveDelivery(from *block, to *backend) {
 			to.settings.setNode(here, v)
 			to.settings.note(changed, here, "%s was %s of jaeger_storage_exporter", here, key)
 		default:
-			to.settings.noteAt(0, dropped, "%s: a request is answered when its spans are in this store", key)
+			to.settings.noteAt(0, dropped, "%s: a request is acknowledged when its spans are in this store", key)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (m *jaeger2) placeBackends() {
 	}
 }
 
-// fromBadger translates the settings of badger to those of disk.
+// fromBadger translates the settings of badger to settings of the `disk` exporter.
 func (b *backend) fromBadger() {
 	s := b.settings
 	if dir := firstOf(s.text("directories", "keys"), s.text("directory_key")); dir != "" {
@@ -236,14 +236,14 @@ func (b *backend) fromBadger() {
 		s.remove(key)
 	}
 	if s.text("ephemeral") == "true" {
-		s.drop("ephemeral", "spans stay over a restart; the exporter memory is the store whose spans do not")
+		s.drop("ephemeral", "spans stay over a restart; the memory exporter is the store whose spans do not")
 	}
 	s.drop("ephemeral", "spans stay over a restart")
 	s.drop("consistency", "spans are always synced to disk before they are acknowledged")
 	s.drop("maintenance_interval", "maintenance needs no settings")
 	s.drop("metrics_update_interval", "metrics need no settings")
 	if s.text("read_only") == "true" {
-		s.decideOn("read_only", "the store is written by this process; read it from other processes with the extension remote_storage")
+		s.decideOn("read_only", "the store is written by this process; read it from other processes with the remote_storage extension")
 	}
 	s.drop("read_only", "the store is written by this process")
 }
@@ -268,7 +268,7 @@ func (b *backend) fromGRPC() {
 		}
 		s.remove("multi_tenancy")
 	}
-	s.decideOn("header_forwarding", "only bearer tokens are forwarded, with bearer_token_propagation of the extension query")
+	s.decideOn("header_forwarding", "only bearer tokens are forwarded, with bearer_token_propagation of the query extension")
 }
 
 // databases are the official names of databases.

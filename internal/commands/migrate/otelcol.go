@@ -271,7 +271,7 @@ func (c *collector) completePipelines() {
 			continue
 		}
 		if len(p.texts(exporters)) == 0 {
-			c.addMember(p, exporters, "disk", "", "disk stores the spans, because the pipeline has no exporter left; the extension query reads them")
+			c.addMember(p, exporters, "disk", "", "disk stores the spans, because the pipeline has no exporter left; the query extension reads them")
 		}
 		if len(p.texts(receivers)) == 0 {
 			c.addMember(p, receivers, "otlp", "protocols: {grpc: , http: }", "otlp receives the spans, because the pipeline has no receiver left")

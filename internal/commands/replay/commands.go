@@ -27,7 +27,7 @@ func Commands() []commands.Command {
 	return []commands.Command{{
 		Name: "kafka replay", Args: "[PRESET] [flags] --from TIME [--dry-run] [--receiver ID]", Group: "span stores",
 		Configured: true, Preset: "ingester",
-		Doc: "make the consumer group of the receiver kafka read again what was written from a time on; " +
+		Doc: "make the consumer group of the kafka receiver reread the records since a time; " +
 			"without PRESET and --config, uses the preset ingester",
 		Examples: []string{"tracing kafka replay ingester --config my.yaml --from 2h --dry-run",
 			"tracing kafka replay ingester --config my.yaml --from 2026-11-21T17:00:00Z"},
@@ -39,7 +39,7 @@ func Commands() []commands.Command {
 const requestTimeout = time.Minute
 
 func setup(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
-	from := fs.String("from", "", "Time from which records are read again: 2026-11-21T17:00:00Z, or 30m, 2h or 7d for a time before now.")
+	from := fs.String("from", "", "Time from which records are reread: 2026-11-21T17:00:00Z, or 30m, 2h or 7d for a time before now.")
 	dryRun := fs.Bool("dry-run", false, "Only show what would be reread.")
 	receiver := fs.String("receiver", "", "ID of the receiver if the configuration has several, such as kafka/archive.")
 	return func(ctx context.Context, in commands.Invocation) error {
@@ -116,7 +116,7 @@ func withAdmin(ctx context.Context, c kafka.ClientConfig, in commands.Invocation
 		client.Close()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer of the brokers %s within %s: %w", strings.Join(c.Brokers, ", "), requestTimeout, err)
+		err = fmt.Errorf("no response from the brokers %s within %s: %w", strings.Join(c.Brokers, ", "), requestTimeout, err)
 	}
 	return errors.Join(err, connection.Close(context.WithoutCancel(ctx)))
 }

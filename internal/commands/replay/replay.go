@@ -69,7 +69,7 @@ func (r *replay) run(ctx context.Context, admin *kadm.Client) error {
 	if err := r.commit(ctx, admin, all); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(r.out, "set the offsets of group %s; start the ingesters to read %d records again\n", r.group, total)
+	_, err = fmt.Fprintf(r.out, "set the offsets of group %s; start the ingesters to reread %d records\n", r.group, total)
 	return err
 }
 
@@ -186,7 +186,7 @@ func (r *replay) commit(ctx context.Context, admin *kadm.Client, all []partition
 		err = done.Error()
 	}
 	if err != nil {
-		return fmt.Errorf("setting the offsets of group %s: %w; run the command again, with --dry-run to see the state", r.group, err)
+		return fmt.Errorf("setting the offsets of group %s: %w; rerun the command, with --dry-run to see the state", r.group, err)
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func TestReplay(t *testing.T) {
 	wantOffsets(t, c.committed(t), 50, 10, -1)
 
 	code, stdout, stderr = c.replay(t, c.since(20))
-	wantLines(t, stdout, append(table, "set the offsets of group tracing; start the ingesters to read 30 records again")...)
+	wantLines(t, stdout, append(table, "set the offsets of group tracing; start the ingesters to reread 30 records")...)
 	if code != 0 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -154,7 +154,7 @@ func TestRecentReplay(t *testing.T) {
 	c := newCluster(t)
 	c.commit(t, minutes, minutes, minutes)
 	code, stdout, stderr := c.replay(t, "--from=5m30s")
-	wantLines(t, stdout, "to read 15 records again")
+	wantLines(t, stdout, "to reread 15 records")
 	if code != 0 || stderr != "" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -24,9 +24,9 @@ func Commands() []commands.Command {
 	}
 	return []commands.Command{
 		command("print", printStatements,
-			"print the statements that create the tables of the exporter clickhouse; connects to no server", " > tables.sql"),
+			"print the statements that create the tables of the clickhouse exporter; connects to no server", " > tables.sql"),
 		command("apply", apply,
-			"create missing tables of the exporter clickhouse, upgrade old ones, and change their retention", ""),
+			"create missing tables of the clickhouse exporter, upgrade old ones, and change their retention", ""),
 		command("check", check,
 			"report missing tables and unsuitable settings of a ClickHouse server; exits with 1 if there is a problem", ""),
 	}

@@ -153,7 +153,7 @@ func (c *client) responseError(resp *http.Response) error {
 		e.msg = text
 	}
 	if after := resp.Header.Get("Retry-After"); after != "" {
-		e.msg += "; try again after " + clean(after) + " s"
+		e.msg += "; retry after " + clean(after) + " s"
 	}
 	return e
 }

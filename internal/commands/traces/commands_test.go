@@ -118,7 +118,7 @@ func TestErrorResponses(t *testing.T) {
 	f("trace 7ace: status 302: redirected to https://login.example/", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://login.example/", http.StatusFound)
 	})
-	f("trace 7ace: status 429: too many; try again after 7 s", func(w http.ResponseWriter, r *http.Request) {
+	f("trace 7ace: status 429: too many; retry after 7 s", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		reply(429, "too many")(w, r)
 	})

@@ -37,7 +37,7 @@ func with(s *jaeger.Span, change func(*jaeger.Span)) *jaeger.Span {
 	return s
 }
 
-// thriftCases returns batches that Thrift can express. Their names are those of the golden files.
+// thriftCases returns batches that Thrift can express. Golden files have the same names.
 func thriftCases() map[string]*jaeger.Batch {
 	processed := thriftBatch("", thriftSpan())
 	processed.Process.Tags = []*jaeger.Tag{str("hostname", "h"), str("jaeger.version", "Go-2.30.0"), str("ip", "10.0.0.1"),

@@ -87,7 +87,7 @@ func strict(t *testing.T, message []byte) *tracepb.TracesData {
 	return &m
 }
 
-// check writes a request in messages with a limit and compares the spans with those of the request.
+// check writes a request in messages with a limit and compares the spans with the request's.
 func check(t *testing.T, limit int, request []byte) (messages [][]byte) {
 	t.Helper()
 	want := lines(t, request)

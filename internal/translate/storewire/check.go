@@ -59,6 +59,6 @@ func checkReason(r *tracestore.Reason) error {
 	if r.Kind > tracestore.ReasonUnavailable {
 		r.Kind = tracestore.ReasonOther
 	}
-	r.Text = cmp.Or(r.Text, "the answer is incomplete")
+	r.Text = cmp.Or(r.Text, "the response is incomplete")
 	return nil
 }

@@ -83,7 +83,7 @@ func (d *Decoder) Omitted() tracestore.Reasons {
 		return nil
 	}
 	return tracestore.Because(tracestore.ReasonOther, fmt.Sprintf(
-		"the store is newer than this process, which does not know %s of its answer", strings.Join(d.omitted, ", ")))
+		"the store is newer than this process, which does not know %s of its response", strings.Join(d.omitted, ", ")))
 }
 
 // maxOmitted is the number of unknown fields that are named.

@@ -14,7 +14,7 @@ type Encoder struct {
 	buf    []byte              // the rest
 	texts  map[string]uint64   // numbers of the texts in the message
 	shapes map[shapeKey]uint64 // numbers of the shapes in the message
-	limit  int                 // bytes to send at once; 0: no limit
+	limit  int                 // bytes per part; 0: no limit
 	send   func([]byte) error  // nil: do not send
 	memory *tracestore.Memory  // for texts
 	err    error               // the first error

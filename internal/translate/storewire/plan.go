@@ -36,7 +36,7 @@ func (p *plan) read(d *Decoder, v reflect.Value) error {
 	return p.check(v.Addr().Interface())
 }
 
-// plans caches the plan of each type. The types are those of this program.
+// plans caches the plan of each type of this program.
 var plans sync.Map
 
 // planOf returns the plan of a type.

@@ -337,7 +337,7 @@ func TestConstantsOfNewerServers(t *testing.T) {
 	}
 	var got tracestore.EdgeGraph
 	want := tracestore.EdgeGraph{Edges: []tracestore.CallEdge{{}},
-		Reasons: tracestore.Reasons{{Text: "new"}, {Text: "the answer is incomplete"}}}
+		Reasons: tracestore.Reasons{{Text: "new"}, {Text: "the response is incomplete"}}}
 	if err := Only(NewAnswer(b, nil), &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -184,7 +184,7 @@ func endpointText(e *model.Endpoint) string {
 	return fmt.Sprintf("%q %s %s %d", e.ServiceName, ip(e.IPv4), ip(e.IPv6), e.Port)
 }
 
-// What a Zipkin receiver has read is read again unchanged after it was sent in either format.
+// What a Zipkin receiver has read is reread unchanged after it was sent in either format.
 func TestRoundTrip(t *testing.T) {
 	for _, rule := range rules {
 		otlp, err := FromV2JSON([]byte(rule.body), Options{})

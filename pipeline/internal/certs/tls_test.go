@@ -229,7 +229,7 @@ func TestZeroIntervalDisablesReloading(t *testing.T) {
 	issue(t, ca, dir, "second")
 	now.now = now.now.Add(time.Hour)
 	if s.Config() != before {
-		t.Error("files were read again")
+		t.Error("files were reread")
 	}
 }
 

@@ -55,7 +55,7 @@ func (d *deleteFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&d.from, "from", "", "Delete only spans that start at or after this time, such as 2026-11-21T17:00:00Z.")
 	fs.StringVar(&d.to, "to", "", "Delete only spans that start at or before this time.")
 	d.header = commands.HeaderFlag(fs, "Header for the request")
-	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "Maximum time to wait for the answer.")
+	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "Maximum time to wait for the response.")
 	fs.BoolVar(&d.yes, "yes", false, "Do not ask for confirmation.")
 }
 
@@ -205,7 +205,7 @@ func requestDeletion(ctx context.Context, target string, d *deletion, header htt
 		err = wrapped.Err // without the URL, which may contain secrets
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return 0, errors.New("no answer within --timeout; the deletion may have taken effect")
+		return 0, errors.New("no response within --timeout; the deletion may have taken effect")
 	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot reach %s; check that the process is running: %w", pipeline.MaskURLs(target), err)

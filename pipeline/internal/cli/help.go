@@ -236,7 +236,7 @@ func (c *command) overview() {
 		}
 	}
 	c.writeVariables()
-	fmt.Fprint(c.stdout, "\nRun \"tracing help COMMAND\" for the flags of a command, \"tracing help flags\" for those of the configuration.\n")
+	fmt.Fprint(c.stdout, "\nRun \"tracing help COMMAND\" for the flags of a command, \"tracing help flags\" for configuration flags.\n")
 }
 
 func (c *command) writePresets() {

@@ -200,7 +200,7 @@ func TestHealthcheck(t *testing.T) {
 	secure.Close()
 	f("exit code 1\nstandard error:\ntracing: Get \"http://ADDRESS/readyz\": dial tcp ADDRESS: connect: connection refused", "--endpoint", at)
 	f("exit code 1\nstandard error:\ntracing: \"x\" is not an address; write host:port", "--endpoint", "x")
-	f("exit code 2\nstandard error:\ntracing: configuration has no extension that answers health checks; give --endpoint host:port")
+	f("exit code 2\nstandard error:\ntracing: configuration has no extension that serves health checks; give --endpoint host:port")
 	f("exit code 2\nstandard error:\nunknown preset \"ful\"; did you mean \"full\"?", "ful")
 }
 

@@ -233,5 +233,5 @@ func (c *Config) AdminEndpoint() (string, error) {
 			return scheme + address, nil
 		}
 	}
-	return "", errors.New("configuration has no extension that answers health checks; give --endpoint host:port")
+	return "", errors.New("configuration has no extension that serves health checks; give --endpoint host:port")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// The keys of the service section must be documented, like those of components.
+// The keys of the service section must be documented, like keys of components.
 func TestEveryServiceKeyIsDocumented(t *testing.T) {
 	keys := 0
 	var check func(path string, typ reflect.Type)

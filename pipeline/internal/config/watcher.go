@@ -42,7 +42,7 @@ func (w *Watcher) ReadFile(name string) ([]byte, error) {
 // content reads a file. It refuses to reread a pipe, which could block forever.
 func (w *Watcher) content(name string, reread bool) ([]byte, error) {
 	if info, err := os.Stat(name); reread && err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s cannot be read again: not a regular file", name)
+		return nil, fmt.Errorf("%s cannot be reread: not a regular file", name)
 	}
 	return w.readFile(name)
 }

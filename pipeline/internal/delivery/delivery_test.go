@@ -113,7 +113,7 @@ func TestTimeoutAndCaller(t *testing.T) {
 	})
 }
 
-// With a queue, the batch is acknowledged at once, and its outcome is counted later.
+// With a queue, the batch is acknowledged immediately, and its outcome is counted later.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := make(chan struct{})
@@ -216,7 +216,7 @@ func TestQueueSizes(t *testing.T) {
 }
 
 // A batch that is refused permanently after it was acknowledged is counted, logged, and written to
-// a file that can be sent again.
+// a file that can be resent.
 func TestDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {

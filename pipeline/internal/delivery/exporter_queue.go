@@ -196,7 +196,7 @@ func (e *ExporterEdge) stopDisk(ctx context.Context, q *diskQueue, done <-chan s
 	case <-last.Done():
 		e.cancelSends()
 		if !waitFor(canceledSendWait, done) {
-			err = errors.New("exporter is still sending after its context was canceled; its batches are sent again after the next start")
+			err = errors.New("exporter is still sending after its context was canceled; its batches are resent after the next start")
 		}
 	}
 	if left := q.state(); left.spans > 0 {

@@ -136,7 +136,7 @@ func TestFanOutSharesTheBatch(t *testing.T) {
 	}
 }
 
-// Parts of a batch are sent again only to branches that refused the batch permanently.
+// Parts of a batch are resent only to branches that refused the batch permanently.
 func TestPartsGoToRefusers(t *testing.T) {
 	w := hosttest.NewWorld()
 	var next pipeline.Consumer

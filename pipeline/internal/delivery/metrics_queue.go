@@ -23,8 +23,8 @@ func newQueueMetrics(now func() time.Time) *queueMetrics {
 		return prometheus.NewDesc(name, help, []string{"component"}, nil)
 	}
 	return &queueMetrics{now: now, queues: map[Component][]sendingQueue{},
-		spans:    desc("tracing_queue_spans", "Spans in the sending queue, including those being sent."),
-		bytes:    desc("tracing_queue_bytes", "Bytes in the sending queue, including those being sent."),
+		spans:    desc("tracing_queue_spans", "Spans in the sending queue, including spans that are being sent."),
+		bytes:    desc("tracing_queue_bytes", "Bytes in the sending queue, including bytes that are being sent."),
 		requests: desc("tracing_queue_requests", "Batches waiting in the sending queue."),
 		oldest:   desc("tracing_queue_oldest_seconds", "Age of the oldest batch waiting in the sending queue."),
 	}

@@ -46,7 +46,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// noError is the type of an error of which only nil pointers exist, which is a usual mistake.
+// noError is a type of error that only has nil pointers, a common mistake.
 type noError struct{ text string }
 
 func (e *noError) Error() string { return e.text }

@@ -109,7 +109,7 @@ func (q *diskQueue) reportDisk() {
 func (q *diskQueue) diskError() error {
 	if errors.Is(q.lock.InPlace(), vfs.ErrMoved) {
 		return pipeline.NotReady(fmt.Errorf("sending_queue: batches are refused: %s was moved, deleted or replaced while this process uses it; "+
-			"move the folder back, or restart the process to open what is there now", q.dir))
+			"move the folder back, or restart the process to open the current folder", q.dir))
 	}
 	if err := q.spool.Load().Err(); err != nil && !errors.Is(err, vfs.ErrMoved) { // if it was moved, it is back
 		return fmt.Errorf("sending_queue: %w", err)

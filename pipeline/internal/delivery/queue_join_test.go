@@ -224,7 +224,7 @@ func TestQueueStopsWhileJoining(t *testing.T) {
 		consumeAll(t, source, hosttest.Spans(3, "new")) // completes the last request
 		synctest.Wait()
 		if again.spans["large"] != 25 || again.spans["small"] != 1 {
-			t.Errorf("sent again: %v", again.spans)
+			t.Errorf("resent: %v", again.spans)
 		}
 		if err := p.End(); err != nil {
 			t.Error(err)

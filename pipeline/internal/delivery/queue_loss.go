@@ -45,7 +45,7 @@ func (q *diskQueue) logUnsynced(epoch, records uint64) {
 
 // logListLost logs that the list of files cannot be read.
 func (q *diskQueue) logListLost(err error) {
-	q.log.Error("list of the sending queue's files cannot be read; cannot tell whether files are missing; it will be written again",
+	q.log.Error("list of the sending queue's files cannot be read; cannot tell whether files are missing; it will be rewritten",
 		zap.Error(err))
 }
 

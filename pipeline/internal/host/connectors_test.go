@@ -28,7 +28,7 @@ service:
     traces/d: {receivers: [split/some], exporters: [hop]}
 `
 
-// Spans are counted at a connector and behind it; the answer is that of all branches; and every
+// Spans are counted at a connector and behind it; the result combines all branches; and every
 // pipeline has an equation that holds.
 func TestConnectorAccounting(t *testing.T) {
 	w := hosttest.NewWorld()
@@ -40,7 +40,7 @@ func TestConnectorAccounting(t *testing.T) {
 		return nil
 	}
 	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(1, "shop")); !pipeline.IsPermanent(err) {
-		t.Errorf("the answer is %v, not that of the branch that refuses", err)
+		t.Errorf("the result is %v, not the error of the branch that refuses", err)
 	}
 	w.Accept = nil
 	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(3, "shop")); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// metrics holds the metrics of the framework, as opposed to those of components.
+// metrics holds the metrics of the framework, as opposed to metrics of components.
 type metrics struct {
 	collectors *collectorSet
 	delivery   *delivery.Metrics

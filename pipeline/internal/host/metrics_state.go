@@ -24,7 +24,7 @@ func newStateMetrics(a *App) *stateMetrics {
 		ready:    desc("ready", "1 if the process is ready, 0 while it starts or stops and while a component makes it not ready."),
 		degraded: desc("component_degraded", "1 if the component is degraded, otherwise 0.", "component", "kind"),
 		unaccounted: desc("pipeline_unaccounted_spans",
-			"Received spans without an outcome, beyond those that requests in progress can hold.", "pipelines"),
+			"Received spans without an outcome, beyond the spans that requests in progress can hold.", "pipelines"),
 		queueLimit: desc("queue_limit_bytes", "Limit sending_queue.max_bytes.", "component"),
 		queueUsage: desc("queue_usage_ratio", "Used part of the sending queue, from 0 to 1: of max_bytes or queue_size, whichever is larger.",
 			"component"),

@@ -70,7 +70,7 @@ func TestUnaccountedSpansMetric(t *testing.T) {
 	}
 }
 
-// The fill level of a queue is that of the limit that is reached first.
+// The fill level of a queue is relative to the limit that is reached first.
 func TestQueueUsageMetrics(t *testing.T) {
 	away := hosttest.NewNextHop(true)
 	h := startHops(t, "to: away, "+fast+", sending_queue: {queue_size: 4, sizer: items, max_bytes: 1MiB}",

@@ -155,7 +155,7 @@ func TestStopEndsRetirement(t *testing.T) {
 	})
 }
 
-// A queue on disk with changed settings is opened again, and its batches are counted once. A
+// A queue on disk with changed settings is reopened, and its batches are counted once. A
 // removed queue keeps its batches until it is configured again.
 func TestReloadOfQueueOnDisk(t *testing.T) {
 	const onDisk = fast + ", sending_queue: {storage: disk, max_bytes: %s}"

@@ -39,7 +39,7 @@ const twoSinks = "receivers: {source: }\nexporters: {sink: , sink/2: }\nextensio
 	"service: {extensions: [hub], pipelines: {traces: {receivers: [source], exporters: [sink]}}}\n"
 
 // If neither the new nor the previous configuration can be started, the process is not ready,
-// callers are refused at once, and Stop stops all components that run.
+// callers are refused immediately, and Stop stops all components that run.
 func TestReloadThatBreaks(t *testing.T) {
 	for name, fails := range map[string][]string{"exporters": {"start sink", "start sink/2"}, "receiver": {"start source"},
 		"build": {"start sink/2", "build sink"}} {

@@ -5,7 +5,7 @@ package hosttest
 // Small is a configuration with one pipeline of fakes.
 const Small = "receivers: {source: }\nexporters: {sink: }\nservice: {pipelines: {traces: {receivers: [source], exporters: [sink]}}}\n"
 
-// Branching is a configuration with two pipelines, one of which has a processor.
+// Branching is a configuration with two pipelines; one has a processor.
 const Branching = `
 receivers: {source: , source/2: }
 processors: {step: }

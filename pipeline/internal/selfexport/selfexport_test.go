@@ -120,7 +120,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// newSimple returns a provider that exports each span at once.
+// newSimple returns a provider that exports each span immediately.
 func newSimple(t *testing.T, o OTLP, more Options) *sdktrace.TracerProvider {
 	t.Helper()
 	c := DefaultConfig()

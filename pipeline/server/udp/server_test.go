@@ -137,7 +137,7 @@ func TestIPv4AndIPv6(t *testing.T) {
 	}
 }
 
-// Datagrams are dropped only when the queue is full. A worker takes all waiting datagrams at once.
+// Datagrams are dropped only when the queue is full. A worker takes all waiting datagrams together.
 func TestQueueFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// queueFiles returns the files of a queue with items in three logs, of which some are done, and the
+// queueFiles returns the files of a queue with items in three logs, some of them done, and the
 // items that are left.
 func queueFiles(t testing.TB) (files map[string][]byte, left []uint64) {
 	t.Helper()
@@ -47,7 +47,7 @@ func queueFiles(t testing.TB) (files map[string][]byte, left []uint64) {
 	return files, upTo(3, many+1)
 }
 
-// checkQueue opens a queue of which one file has other content, or is missing if that is nil. It
+// checkQueue opens a queue after replacing the content of a file, or removing it if that is nil. It
 // returns an error unless each item is delivered or some loss is reported. An item may be delivered
 // although it was done, if its done record is lost.
 func checkQueue(t testing.TB, files map[string][]byte, left []uint64, changed string, content []byte) error {

@@ -20,7 +20,7 @@
 // deleted when all its items are done.
 //
 //	Put ─▶ │ log 3: written │ log 2: on disk only │ log 1: read │ ─Take─▶ in flight ─Done─▶
-//	         (in memory if log 1                    (all at once)
+//	         (in memory if log 1                    (all together)
 //	         is the only other log)
 //
 // Memory holds the items in flight and the items of at most two logs: the one being read and the

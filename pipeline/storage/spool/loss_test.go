@@ -19,7 +19,7 @@ func TestDamageAfterCheckpoint(t *testing.T) {
 		t.Run(fmt.Sprint(checkpoint), func(t *testing.T) {
 			mem := vfstest.NewMem()
 			q := open(t, mem, options())
-			for n := range uint64(100) { // fills logs, of which one becomes a spare
+			for n := range uint64(100) { // fills logs; one becomes a spare
 				put(t, q, n)
 			}
 			takeAll(t, q)

@@ -261,7 +261,7 @@ func TestConcurrentCrash(t *testing.T) {
 	}
 }
 
-// crowd is a queue that many goroutines use at once, and what is known about it.
+// crowd is a queue that many goroutines use concurrently, and what is known about it.
 type crowd struct {
 	t        *testing.T
 	mu       sync.Mutex

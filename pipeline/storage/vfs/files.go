@@ -28,7 +28,7 @@ func WriteFileAtomic(fsys FS, name string, data []byte) error {
 		err = fsys.Rename(tmp, name)
 	}
 	if err != nil {
-		fsys.Remove(tmp) // free the space; the next write tries again
+		fsys.Remove(tmp) // free the space; the next write retries
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := fsys.SyncDir(path.Dir(name)); err != nil {

@@ -185,7 +185,7 @@ func TestMissingPartIsNoticed(t *testing.T) {
 	}
 }
 
-// Stale records of a reused file have another epoch, and those of a later version are not
+// Stale records of a reused file have another epoch, and records of a later version are not
 // interpreted.
 func TestOtherEpochsAndVersions(t *testing.T) {
 	content, at := sample(t)

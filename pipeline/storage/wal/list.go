@@ -126,7 +126,7 @@ func (d *Dir) unlist(epoch uint64) error {
 	if _, ok := d.logs[epoch]; ok || d.stale {
 		delete(d.logs, epoch)
 		if d.saveList() != nil {
-			return vfs.RemoveDurably(d.fs, d.file(listFile)) // the list stays stale: it is written again later
+			return vfs.RemoveDurably(d.fs, d.file(listFile)) // the list stays stale: it is rewritten later
 		}
 	}
 	return nil

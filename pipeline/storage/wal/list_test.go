@@ -77,7 +77,7 @@ func TestEveryHeaderBitIsReported(t *testing.T) {
 }
 
 // TestMissingLogs: a log whose files are gone is missing, with the numbers of the last checkpoint,
-// until the list is written again. A removed log is not missing.
+// until the list is rewritten. A removed log is not missing.
 func TestMissingLogs(t *testing.T) {
 	mem, file := listedLog(t, 5)
 	d := openDir(t, mem, small)
@@ -113,7 +113,7 @@ func TestMissingLogs(t *testing.T) {
 func TestReplayOfGrowingLog(t *testing.T) {
 	mem := vfstest.NewMem()
 	l := create(t, openDir(t, mem, small), 7)
-	commit(t, l, appendTo(t, l, repeated('x', 300_000))) // longer than what is read at once
+	commit(t, l, appendTo(t, l, repeated('x', 300_000))) // longer than one read
 	report, err := openDir(t, mem, small).Replay(7, func(seq uint64, _ []byte) error {
 		if seq == 1 {
 			commit(t, l, appendTo(t, l, repeated('y', 10_000)))
@@ -150,7 +150,7 @@ func TestListOnFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if missing, err := openDir(t, mem, small).Missing(); err != nil || len(missing) != 1 {
-			t.Errorf("%s: missing %+v, %v; want log 9, because the list was written again", name, missing, err)
+			t.Errorf("%s: missing %+v, %v; want log 9, because the list was rewritten", name, missing, err)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (r *replay) lowest() int {
 
 func (r *replay) takeRecord(rec record) error {
 	if rec.seq <= r.report.Last {
-		return nil // written again after a failed sync
+		return nil // rewritten after a failed sync
 	}
 	r.missing(r.report.Last+1, rec.seq-1)
 	r.report.Last = rec.seq

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	chunk     = 256 << 10      // bytes read at once
+	chunk     = 256 << 10      // bytes per read
 	sector    = 4096           // bytes skipped when the disk cannot read them
 	endOfFile = math.MaxUint64 // above any sequence number
 )

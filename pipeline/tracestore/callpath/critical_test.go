@@ -24,7 +24,7 @@ func describe(t *Tree) string {
 	return strings.Join(out, ", ")
 }
 
-// The cases are those of path.test.ts in the web UI.
+// The cases are the same as in path.test.ts in the web UI.
 func TestCriticalPath(t *testing.T) {
 	consume := sample{name: "consume", service: "mail", at: 20, long: 79, kind: otlpdata.KindConsumer}
 	for _, c := range []struct {

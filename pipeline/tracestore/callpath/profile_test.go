@@ -118,7 +118,7 @@ func TestProfileMemory(t *testing.T) {
 	}
 }
 
-// TestExcessTraces checks that a sample is not complete if the last traces that it read at once
+// TestExcessTraces checks that a sample is not complete if the last traces that it read together
 // were more than it wanted.
 func TestExcessTraces(t *testing.T) {
 	p := &profiler{reader: &fakeStore{traces: 12}, want: 1, known: make(map[otlpdata.TraceID]bool)}

@@ -215,7 +215,7 @@ func (s *sampling) readTogether(n int) int {
 	return n
 }
 
-// count reads traces, each of which is of a part, and counts those of the set.
+// count reads traces of several parts, and counts the traces of the set.
 func (s *sampling) count(ctx context.Context, ids []otlpdata.TraceID, of func(otlpdata.TraceID) *part) error {
 	if err := s.memory.Grow(int64(len(ids)) * knownMemory); err != nil {
 		return err

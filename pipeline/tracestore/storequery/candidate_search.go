@@ -15,9 +15,9 @@ import (
 // the window makes its trace a candidate. Hence:
 //
 //   - No result is missed.
-//   - The key of a result is never newer than that of its candidate. So results can be emitted in
+//   - The key of a result is never newer than its candidate's key. So results can be emitted in
 //     order, up to the key of the current candidate.
-//   - A candidate that was examined in an earlier step need not be read again: it has no result, or
+//   - A candidate that was examined in an earlier step need not be reread: it has no result, or
 //     its result is pending or was emitted.
 //
 // With a cursor, the window of candidates ends at the start of the cursor. If the key of a result

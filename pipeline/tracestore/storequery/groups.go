@@ -230,7 +230,7 @@ func (c *GroupCounter) OutOfMemory() bool { return c.short }
 var ReasonGroupMemory = tracestore.Reason{Kind: tracestore.ReasonLimit,
 	Text: "not all groups were counted, because other queries use up service.limits.query_memory"}
 
-// reserve is like that of a FacetCounter.
+// reserve is like FacetCounter.reserve.
 func (c *GroupCounter) reserve(bytes int) bool {
 	if c.memory+bytes > c.limit {
 		return false

@@ -31,7 +31,7 @@ const (
 	// longTrace is the number of spans from which a trace is always remembered. The budget of a
 	// search limits the number of such traces.
 	longTrace = 1 << 10
-	// minDropped is the minimum number of pending results that addPending drops at once.
+	// minDropped is the minimum number of pending results that addPending drops together.
 	minDropped = 64
 )
 

@@ -159,7 +159,7 @@ func (c *MetricsCounter) Answer() tracestore.MetricsAnswer {
 	a := tracestore.MetricsAnswer{Step: c.step}
 	if c.full {
 		a.Reasons = tracestore.Because(tracestore.ReasonLimit, fmt.Sprintf(
-			"an answer has at most %d points; narrow the time range, or use a longer step or fewer services", c.limit))
+			"a response has at most %d points; narrow the time range, or use a longer step or fewer services", c.limit))
 	}
 	for i := range c.series {
 		s := &c.series[i]

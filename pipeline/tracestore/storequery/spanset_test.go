@@ -163,7 +163,7 @@ func TestVisitSelected(t *testing.T) {
 	fail := func(tracestore.Span) error { return stop }
 	for _, ofTrace := range []bool{false, true} {
 		if err := VisitSelected(t.Context(), nil, otlpdata.TraceID{1}, ofTrace, fail, batches...); !errors.Is(err, stop) {
-			t.Errorf("error %v, want that of visit", err)
+			t.Errorf("error %v, want the error of visit", err)
 		}
 	}
 }

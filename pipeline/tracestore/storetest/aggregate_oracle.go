@@ -97,7 +97,7 @@ func diffAggregate(got, lower, upper *tracestore.Aggregate, a tracestore.Aggrega
 	share := got.Share
 	switch {
 	case got.Heatmap != nil && got.Heatmap.Share != share, got.Heatmap == nil && got.Facets != nil && got.Facets.Share != share:
-		return fmt.Errorf("share %g differs from that of the heatmap or facets", share)
+		return fmt.Errorf("share %g differs from the share of the heatmap or facets", share)
 	case got.RelativeError < 0, got.RelativeError > 1, share == 1 && got.RelativeError > 0:
 		return fmt.Errorf("relative error %g with share %g", got.RelativeError, share)
 	}

@@ -293,7 +293,7 @@ func checkRefs(s *suite) {
 	}
 	for i := range want {
 		if ids[i] != want[i] {
-			s.Errorf("trace %d is %s, want %s: the order must be that of the references", i, ids[i], want[i])
+			s.Errorf("trace %d is %s, want %s: the order must be the order of the references", i, ids[i], want[i])
 		}
 		s.sameSpans(ids[i], spans[i], s.sent.trace("", ids[i]))
 	}

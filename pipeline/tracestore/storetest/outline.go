@@ -83,7 +83,7 @@ func (s *suite) checkOutline(tenant string, id otlpdata.TraceID, spans []tracest
 	full := func(int, int) error { return errTaken }
 	err = s.store.Outline(s.ctx, tenant, id, 0, full, func([]tracestore.SummarySpan) error { return nil })
 	if !errors.Is(err, errTaken) {
-		s.Errorf("outline of trace %s: error %v, want that of hold", id, err)
+		s.Errorf("outline of trace %s: error %v, want the error of hold", id, err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// at returns the time of a start. Its range is larger than that of time.Unix(0, ns).
+// at returns the time of a start. Its range is larger than the range of time.Unix(0, ns).
 func at(ns uint64) time.Time { return time.Unix(int64(ns/1e9), int64(ns%1e9)) }
 
 func attribute(key, text string) tracestore.Cond {

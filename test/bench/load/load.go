@@ -38,7 +38,7 @@ type Options struct {
 	Retry time.Duration
 	// Dial are options in addition to those for a connection without TLS.
 	Dial []grpc.DialOption
-	// Acked, if set, is called with every request of which all spans were acknowledged. Calls are
+	// Acked, if set, is called with every fully acknowledged request. Calls are
 	// concurrent.
 	Acked func(bench.Request)
 }
@@ -171,7 +171,7 @@ func (s *sender) attempt(ctx context.Context, c *grpc.ClientConn, r bench.Reques
 }
 
 // retryDelay reports whether the OTLP specification allows a retry after err, and returns the time
-// to wait before it: the given delay, or that of the server.
+// to wait before it: the given delay, or the delay of the server.
 func retryDelay(err error, delay time.Duration) (time.Duration, bool) {
 	st := status.Convert(err)
 	fromServer := false

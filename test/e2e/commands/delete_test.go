@@ -13,7 +13,7 @@ import (
 )
 
 // TestDeleteThroughTheAdminPort deletes spans of a running process with the command `tracing
-// delete`. Deleted spans are gone immediately and after a kill, spans that are sent again are
+// delete`. Deleted spans are gone immediately and after a kill, spans that are resent are
 // found, and without allow_delete the request is refused.
 func TestDeleteThroughTheAdminPort(t *testing.T) {
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestDeleteThroughTheAdminPort(t *testing.T) {
 	check("after a kill", left, `["shop"]`)
 	erase("403 Forbidden: deleting spans is not allowed: set allow_delete: true", "--trace", "3")
 	send(1, "cart")
-	check("sent again", map[int]bool{1: true, 2: false, 3: true}, `["cart","shop"]`)
+	check("resent", map[int]bool{1: true, 2: false, 3: true}, `["cart","shop"]`)
 	p.Kill()
 	open("true")
 	check("after another kill", map[int]bool{1: true, 2: false, 3: true}, `["cart","shop"]`)

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// The demo sends the last 30 minutes at once. Then the web UI's API names the bad version, and
+// The demo sends the last 30 minutes immediately. Then the web UI's API names the bad version, and
 // Explain finds it, or the flag that came with it, in the first three lines. The spans depend on
 // the time. With 4 requests per second instead of 10, the first lines of a third of the runs were
 // others that follow from the errors.
@@ -99,7 +99,7 @@ func (a demoAPI) checkOverview() {
 	a.t.Errorf("changes: %v", changes)
 }
 
-// explain returns the lines of attributes, each with those of the same traces.
+// explain returns the lines of attributes, each with the attributes of the same traces.
 func (a demoAPI) explain(selection string) (lines []string) {
 	a.t.Helper()
 	type attribute struct{ Field, Value string }

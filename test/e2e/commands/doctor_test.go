@@ -155,7 +155,7 @@ func TestDoctorSplit(t *testing.T) {
 	t.Setenv("TRACING_LISTEN_HOST", agentHost)
 	harness.Run(t, args...).AwaitReady()
 	_, report = doctor(t, append(args, "--query", "http://"+collectorHost+":16686")...)
-	report.has(t, "connections", "ok exporters::native", "answers gRPC calls")
+	report.has(t, "connections", "ok exporters::native", "responds to gRPC calls")
 	report.has(t, "sampling", "ok extensions::sampling::http", "PROBABILISTIC")
 	report.has(t, "clock", "ok http://"+collectorHost, "clocks agree")
 	for _, protocol := range []string{"compact", "binary", "zipkin"} {
@@ -198,7 +198,7 @@ func TestDoctorProcessHangs(t *testing.T) {
 	if problems := report.problems(); code != 1 || report.Running || len(problems) != 1 {
 		t.Errorf("exit code %d, running %t, problems:\n%s", code, report.Running, strings.Join(problems, "\n"))
 	}
-	report.has(t, "spans", "skipped receivers::otlp::protocols::grpc", "process does not answer")
+	report.has(t, "spans", "skipped receivers::otlp::protocols::grpc", "process does not respond")
 }
 
 // A process with other ports and the same folder prevents the start.
@@ -250,7 +250,7 @@ service: {data_dir: %[2]s/data, extensions: [query], pipelines: {traces: {receiv
 	report.has(t, "spans", "ok receivers::thriftudp::compact", "came back")
 }
 
-// problems returns the problems but those of checks that depend on the machine.
+// problems returns the problems, except from checks that depend on the machine.
 func (r *doctorReport) problems() (lines []string) {
 	for _, c := range r.Checks {
 		for _, line := range r.of(c.Check) {
@@ -462,7 +462,7 @@ func TestDoctorDisk(t *testing.T) {
 	}
 }
 
-// Mistakes end the command with exit code 2, as those of other commands.
+// Mistakes end the command with exit code 2, as in other commands.
 func TestDoctorUsage(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"doctor --skip prots", `unknown check "prots"`},

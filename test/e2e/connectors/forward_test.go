@@ -30,7 +30,7 @@ service:
 	}
 }
 
-// Two pipelines feed a connector, which feeds two pipelines, of which one feeds another connector.
+// Two pipelines feed a connector, which feeds two pipelines; one of them feeds another connector.
 func TestChainOfConnectors(t *testing.T) {
 	stores := []string{"near", "far", "last"}
 	p := run(t, stores, `

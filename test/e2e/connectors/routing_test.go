@@ -21,7 +21,7 @@ service:
     traces/rest: {receivers: [routing], exporters: [memory/rest]}
 `
 
-// Each environment gets its own traces, also if one request has those of several.
+// Each environment gets its own traces, even if a request has traces of several.
 func TestRoutingByResource(t *testing.T) {
 	stores := []string{"production", "staging", "rest"}
 	p := run(t, stores, environments)

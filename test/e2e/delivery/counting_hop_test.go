@@ -91,7 +91,7 @@ type countingHop struct {
 	mu    sync.Mutex
 	down  bool
 	got   map[int]int
-	wrong []string // spans that are not those of a numbered request
+	wrong []string // spans that do not belong to a numbered request
 }
 
 func startCountingHop(t *testing.T, down bool) *countingHop {

@@ -49,7 +49,7 @@ func TestFormats(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// checkOldStore reads the traces of leaveStore, of which the first one is deleted.
+// checkOldStore reads the traces of leaveStore. The first one is deleted.
 func checkOldStore(t *testing.T, start, dir string) {
 	t.Helper()
 	p := runDamagedStore(t, dir, "exporters::disk::retention::time=0")

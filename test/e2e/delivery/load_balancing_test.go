@@ -158,7 +158,7 @@ func spansOf(traces, span int) ptrace.Traces {
 	return td
 }
 
-// TestGatewayIsReplaced kills one of two gateways under load and starts it again at its address.
+// TestGatewayIsReplaced kills one of two gateways under load and restarts it at its address.
 // Nothing that the instance in front had acknowledged is lost, no trace is divided, and while the
 // gateway is down, the other one gets its spans.
 func TestGatewayIsReplaced(t *testing.T) {

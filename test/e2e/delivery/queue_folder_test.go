@@ -193,7 +193,7 @@ func TestQueueFolderMoved(t *testing.T) {
 		t.Errorf("%d requests are accepted", len(accepted))
 	}
 	if _, err := os.Stat(f.path("")); !os.IsNotExist(err) {
-		t.Errorf("the folder was created again: %v", err)
+		t.Errorf("the folder was recreated: %v", err)
 	}
 	f.must(os.Rename(moved, f.path("")))
 	harness.Poll(t, "a ready agent", func() bool { is, _ := ready(); return is })

@@ -42,7 +42,7 @@ func TestStopUnderLoad(t *testing.T) {
 	<-enough
 	p.Signal(syscall.SIGTERM)
 	accounting := p.Accounting()
-	m := harness.CheckAccounting(t, admin) // the extension admin stops last
+	m := harness.CheckAccounting(t, admin) // the admin extension stops last
 	cancel()
 	result := <-done
 	if code := p.Wait(); code != 0 {

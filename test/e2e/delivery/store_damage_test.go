@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
-// leaveStore leaves this number of traces, of which some are in each of two segments, and the
+// leaveStore leaves this number of traces. Some are in each of two segments, and the
 // others in a log.
 const storeTraces, tracesPerSegment = 60, 25
 

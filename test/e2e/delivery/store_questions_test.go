@@ -19,7 +19,7 @@ import (
 type storeQuestion struct {
 	route  string
 	params url.Values
-	// counts returns numbers by what they count, of which an incomplete answer has a part. It is
+	// counts returns numbers by what they count. An incomplete result has a part of each. It is
 	// nil if an incomplete answer may have others, as calls whose caller cannot be read.
 	counts func(t *testing.T, data json.RawMessage) map[string]float64
 }

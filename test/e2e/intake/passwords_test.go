@@ -181,7 +181,7 @@ func TestWrongPasswords(t *testing.T) {
 }
 
 // TestStopDuringWrongPasswords stops the program while the queue of comparisons is full. Requests
-// that wait are refused at once; only comparisons that run may end.
+// that wait are refused immediately; only comparisons that run may end.
 func TestStopDuringWrongPasswords(t *testing.T) {
 	p := harness.RunYAML(t, fmt.Sprintf(passwordsConfig, users(t, 13)))
 	p.AwaitReady()

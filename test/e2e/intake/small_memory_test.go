@@ -116,7 +116,7 @@ func search(t *testing.T, address string) {
 	}
 }
 
-// idleConnections opens connections, of which the process closes those beyond its limit.
+// idleConnections opens connections. The process closes connections beyond its limit.
 func idleConnections(t *testing.T, n int, addresses ...string) (conns []net.Conn) {
 	for i := range n {
 		conn, err := net.Dial("tcp", addresses[i%len(addresses)])

@@ -87,7 +87,7 @@ var accepted = []struct{ key, reason string }{
 	{"exporters.kafka.producer.(required_acks|linger|flush_max_messages|max_.*|allow_auto_topic_creation|compression_params.*)",
 		"acknowledged by more brokers, or the sizes of requests"},
 	{"exporters.kafka.(include_metadata_keys|record_.*|signal_header|partition_.*|topic_from_attribute|traces\\..*_metadata_key)",
-		"absent, or keys of records, of which there are none"},
+		"absent, or keys of records, which do not exist"},
 	{"exporters.kafka.(timeout|retry_on_failure.initial_interval)", "the producer repeats by itself, without duplicates"},
 	{"processors.batch.(timeout|send_batch_max_size)", "requests wait for each other only under load"},
 	{"processors.probabilistic_sampler.(attribute_source|from_attribute)", "for logs"},
@@ -136,7 +136,7 @@ func TestCollectorDefaults(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(\S+): not set: `).FindAllStringSubmatch(log, -1) {
 		if !warned[m[1]] {
-			t.Errorf("a warning about %s, of which the Collector has no default", m[1])
+			t.Errorf("a warning about %s, for which the Collector has no default", m[1])
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // A key that no rule knows, at any place of a file, is in the output or in a note.
 func TestUnknownKeysAreListed(t *testing.T) {
-	every := 4 // maps of a file, of which one is tried
+	every := 4 // one of this many maps of a file is tried
 	if testing.Short() {
 		every = 16
 	}

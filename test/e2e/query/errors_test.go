@@ -126,7 +126,7 @@ func clock(nanos string, hour time.Time) string {
 }
 
 // All errors of a time range are counted in each store, however many there are: their number, the
-// first, the last and the line over time of each group are those of the spans.
+// first, the last and the line over time of each group match the spans.
 func TestAllErrorsAreCounted(t *testing.T) {
 	hour := time.Now().Add(-2 * time.Hour).Truncate(time.Second)
 	for name, settings := range storeSettings {

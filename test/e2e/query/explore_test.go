@@ -114,7 +114,7 @@ func checkCounts(p *inprocess.Program, params string) {
 		}
 	}
 	want := facets.Data.Facets[0].Values.Text
-	for _, name := range services.Data.Names { // for structures, those of some further spans
+	for _, name := range services.Data.Names { // for structures, names of some further spans
 		if i := slices.Index(want, name); i >= 0 {
 			want = slices.Delete(want, i, i+1)
 		} else if !strings.Contains(params, "%3E+%7B") && !strings.Contains(params, "%26%26") {

@@ -22,7 +22,7 @@ import (
 )
 
 // TestJaegerQueryClient checks that a Jaeger client gets the same over gRPC as over the JSON API.
-// Every method has two names: that of Jaeger and that of this project.
+// Every method has two names: Jaeger's and this project's.
 func TestJaegerQueryClient(t *testing.T) {
 	harness.SkipIfShort(t)
 	p, large := startWithTraces(t, "exporters::memory::max_bytes=64MiB", "extensions::query::archive_storage=memory")

@@ -21,7 +21,7 @@ import (
 )
 
 // TestNumbersOfTheUI recalculates numbers that the pages of the web UI show from the spans as they
-// are exported: those of the overview, a service, the map, Explore and Errors.
+// are exported: in the overview, a service, the map, Explore and Errors.
 func TestNumbersOfTheUI(t *testing.T) {
 	spans := 20_000
 	if testing.Short() {
@@ -43,7 +43,7 @@ func TestNumbersOfTheUI(t *testing.T) {
 	})
 }
 
-// recalculation compares numbers of the UI with those of exported spans.
+// recalculation compares numbers of the UI with numbers from exported spans.
 type recalculation struct {
 	p        *inprocess.Program
 	spans    []exportedSpan

@@ -52,7 +52,7 @@ service:
 	return app.Addr("remote_storage", "grpc")
 }
 
-// useStore returns the exporter grpc for an address. keys is added to its configuration.
+// useStore returns the grpc exporter for an address. keys is added to its configuration.
 func useStore(tb testing.TB, addr, keys string) storetest.Subject {
 	tb.Helper()
 	var p probe

@@ -100,5 +100,5 @@ func TestCachedCalls(t *testing.T) {
 	}
 	check("deletion", hours)
 	consume(t, second, late)
-	check("sent again after the deletion", hours+1)
+	check("resent after the deletion", hours+1)
 }

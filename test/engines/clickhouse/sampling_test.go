@@ -34,7 +34,7 @@ func TestSampling(t *testing.T) {
 	})
 }
 
-// TestLeaseOfManyCollectors checks that of several collectors that claim the same lease at the same
+// TestLeaseOfManyCollectors checks that, if several collectors claim the same lease at the same
 // time, all agree on one owner, again and again.
 func TestLeaseOfManyCollectors(t *testing.T) {
 	const collectors, terms = 4, 5

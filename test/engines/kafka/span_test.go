@@ -45,7 +45,7 @@ func lines(spans []span) string {
 	return strings.Join(all, "\n")
 }
 
-// testSpans returns the spans of some traces, of which the last one has an id of 64 bits.
+// testSpans returns the spans of some traces. The last one has a 64-bit id.
 func testSpans() (spans []span) {
 	start := time.Now().Add(-time.Minute).Truncate(time.Microsecond)
 	for trace := range uint64(5) {

@@ -77,7 +77,7 @@ func (p *Process) Poll(ctx context.Context, ready func() error) error {
 	}
 }
 
-// Tail returns the last lines of a log without those of stack traces.
+// Tail returns the last lines of a log without stack traces.
 func Tail(file string) string {
 	const lines = 6
 	b, err := os.ReadFile(file)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// CPU returns the processor time that a process has used. It reads /proc.
+// CPU returns the CPU time that a process has used. It reads /proc.
 func CPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -52,7 +52,7 @@ func (n *Network) Host(addr string) *Host {
 		}
 	}
 	for _, l := range n.links {
-		close(l.changed) // pending dials try again
+		close(l.changed) // pending dials retry
 		l.changed = make(chan struct{})
 	}
 	return h
@@ -181,7 +181,7 @@ func (h *Host) join(peer *Host, port int, l *link) *conn {
 	return c
 }
 
-// timeout converts the error of a context to that of a system call.
+// timeout converts the error of a context to the error of a system call.
 func timeout(err error) error {
 	if err == context.DeadlineExceeded {
 		return os.ErrDeadlineExceeded

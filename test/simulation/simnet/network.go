@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Network connects hosts. One mutex guards its state and that of its hosts, links and connections.
-// It is held only for short operations.
+// Network connects hosts. One mutex guards its state and the state of its hosts, links and
+// connections. It is held only for short operations.
 type Network struct {
 	seed uint64
 

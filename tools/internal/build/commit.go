@@ -42,7 +42,7 @@ func Head(ctx context.Context, dir string) (Commit, error) {
 	return Commit{ID: id, Time: time.Unix(n, 0).UTC()}, nil
 }
 
-// samePath reports whether two names are those of the same folder.
+// samePath reports whether two names refer to the same folder.
 func samePath(a, b string) bool {
 	real := func(p string) string {
 		if abs, err := filepath.Abs(p); err == nil {

@@ -108,7 +108,7 @@ func (o Options) components(info *debug.BuildInfo) ([]cdx.Component, error) {
 	return components, nil
 }
 
-// module returns a Go module as a component. Its hash is that of go.sum, in hexadecimal.
+// module returns a Go module as a component. Its hash comes from go.sum, in hexadecimal.
 func module(m *debug.Module, ids map[string][]string) (cdx.Component, error) {
 	name := m.Path
 	if m.Replace != nil {

@@ -130,7 +130,7 @@ ingester
 {{- mustMergeOverwrite $config (deepCopy .values.config) | toYaml -}}
 {{- end -}}
 
-{{- /* Settings of the exporter clickhouse, as JSON. */ -}}
+{{- /* Settings of the clickhouse exporter, as JSON. */ -}}
 {{- define "tracing.clickhouse" -}}
 {{- $c := .Values.clickhouse -}}
 {{- $settings := dict "endpoints" $c.endpoints "database" $c.database "username" $c.username "retention" (dict "spans" $c.retention) -}}
@@ -140,7 +140,7 @@ ingester
 {{- mustMergeOverwrite $settings (deepCopy $c.settings) | toJson -}}
 {{- end -}}
 
-{{- /* Keys that the exporter and the receiver kafka share, as JSON. */ -}}
+{{- /* Keys that the kafka exporter and receiver share, as JSON. */ -}}
 {{- define "tracing.kafka" -}}
 {{- $k := .Values.kafka -}}
 {{- $settings := dict "brokers" $k.brokers "topic" $k.topic -}}

@@ -51,7 +51,7 @@ func (d *DB) Insert(ctx context.Context, in Insert) error {
 // errNoAnswer is the error of an insert whose deadline has passed although the server had at least
 // connect_timeout. (With less, the time was spent earlier, which says nothing about the server.)
 // The next attempt uses another server.
-var errNoAnswer = fmt.Errorf("no answer within the timeout: %w", context.DeadlineExceeded)
+var errNoAnswer = fmt.Errorf("no response within the timeout: %w", context.DeadlineExceeded)
 
 func (h *host) insert(ctx context.Context, sql string, fill func(driver.Batch) error) error {
 	b, err := h.conn.PrepareBatch(ctx, sql)

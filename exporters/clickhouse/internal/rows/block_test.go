@@ -15,8 +15,8 @@ import (
 
 const revision = 54460 // of the protocol
 
-// typeOf returns the type that a column has in the tables. Without low cardinality it is that of
-// servers that do not have it.
+// typeOf returns the type that a column has in the tables. Without low cardinality it is the type
+// of servers that do not have it.
 func typeOf(c column, lowCardinality bool) string {
 	switch c := c.(type) {
 	case *fixed:

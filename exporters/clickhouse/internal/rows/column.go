@@ -73,7 +73,7 @@ const (
 	typeLowCardinality = "LowCardinality(String)"
 )
 
-// texts holds strings of which most differ.
+// texts holds strings that are mostly different.
 type texts struct {
 	data []byte
 	n    int

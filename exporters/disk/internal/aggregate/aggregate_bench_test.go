@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkAggregate runs the queries of a user interface for one service and for all. In addition
-// to the time it reports the processor time of the process, the number of examined spans, and their
+// to the time it reports the CPU time of the process, the number of examined spans, and their
 // share of all spans.
 func BenchmarkAggregate(b *testing.B) {
 	sources := scantest.BenchSegments(b, benchBatches(bench.Spans(400_000)))

@@ -299,7 +299,7 @@ func (f *facetSource) finishProperties(shape *rows.Shape, n counts) {
 	for i := range tracestore.Places() {
 		field := tracestore.Field{Place: tracestore.Place(i)}
 		at := scan.BindingOf(field.Place)
-		if !at.InShape || at.HasCell(f.plan.Tables, shape) { // cells are counted like those of attributes
+		if !at.InShape || at.HasCell(f.plan.Tables, shape) { // counted like cells of attributes
 			continue
 		}
 		c := f.to.counter.Field(field)

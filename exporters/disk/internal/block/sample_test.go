@@ -134,7 +134,7 @@ func (s *segment) rankShapes() {
 	}
 }
 
-// minConstantRows is the minimum number of rows of a shape with constants: those of a rare shape
+// minConstantRows is the minimum number of rows of a shape with constants: rows of a rare shape
 // would take as much space as its cells.
 const minConstantRows = 4
 

@@ -37,7 +37,7 @@ func readAny(d *Decoder, kind byte, src []byte, n int) error {
 	return checkCodes(d, src, v)
 }
 
-// readTexts decodes strings and compares the result with that of StringsAt.
+// readTexts decodes strings and compares the result with StringsAt.
 func readTexts(d *Decoder, src []byte, v []string) error {
 	if err := d.Strings(src, v); err != nil {
 		return err

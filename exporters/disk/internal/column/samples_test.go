@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sample is a vector that resembles those of real spans.
+// sample is a vector that resembles vectors of real spans.
 type sample[T any] struct {
 	name string
 	v    []T

@@ -279,7 +279,7 @@ func (d *Dir) InPlace() error {
 	}
 	if errors.Is(err, vfs.ErrMoved) {
 		return fmt.Errorf("%s is not the folder that this process opened (%w); "+
-			"move the folder back, or restart the process to open what is there now", d.path, err)
+			"move the folder back, or restart the process to open the current folder", d.path, err)
 	}
 	return err
 }

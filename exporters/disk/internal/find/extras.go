@@ -181,7 +181,7 @@ func (x *extrasReader) encoded(b source.Block, row, position int) (*otlpdata.Spa
 	return x.decoder.Read([]byte(cell.Data))
 }
 
-// text returns a copy of a text. Equal texts, of which there are many, share a copy.
+// text returns a copy of a text. Equal texts, which are frequent, share a copy.
 func (x *extrasReader) text(s string) string {
 	if s == "" {
 		return ""

@@ -306,7 +306,7 @@ func TestOfTrace(t *testing.T) {
 }
 
 // TestOfTraceSkipsBlocks checks that a search for the few long ones of many traces reads only
-// their blocks, and that of segments of an older version it returns no others.
+// their blocks, and only these for segments of an older version.
 func TestOfTraceSkipsBlocks(t *testing.T) {
 	s := scantest.NewReal(t, 1)
 	for part := range 4 {

@@ -45,7 +45,7 @@ func TestEdgeCache(t *testing.T) {
 	}
 }
 
-// checkAnyWindow compares an answer with that of an empty cache.
+// checkAnyWindow compares a result with the result of an empty cache.
 func (s realStore) checkAnyWindow(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	from := scantest.Day.Add(time.Duration(rng.IntN(300)-60) * time.Second)

@@ -83,8 +83,8 @@ func BenchmarkWalk(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(spans), "ns/span")
 }
 
-// BenchmarkHostile reports the CPU time of hostile spans as a multiple of that of ordinary spans,
-// which are written alternately in the same run. "none" are the spans of the bench data set.
+// BenchmarkHostile reports the CPU time of hostile spans as a multiple of the time of ordinary
+// spans, which are written alternately in the same run. "none" are the spans of the bench data set.
 func BenchmarkHostile(b *testing.B) {
 	const perRequest = 500
 	spans := bench.Spans(50_000)

@@ -37,7 +37,7 @@ func hostile(tb testing.TB, requests, spans int, change func(request, i int, r *
 	return out
 }
 
-// resourceRaw encodes a resource, whose attributes are in field 1, unlike those of spans in field
+// resourceRaw encodes a resource, whose attributes are in field 1, unlike a span's, in field
 // 9.
 func resourceRaw(service string, instance int) []byte {
 	b := otlpdata.AppendAttributes(nil, []otlpdata.KeyValue{text("service.name", service)})

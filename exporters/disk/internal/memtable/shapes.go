@@ -54,7 +54,7 @@ func (n *interner) find(name string, nameInRow bool) (uint32, bool) {
 	return 0, false
 }
 
-// fits reports whether the columns are exactly those of the fields.
+// fits reports whether the columns match the fields exactly.
 func (t *Table) fits(columns []uint32, list []field) bool {
 	if len(columns) != len(list) {
 		return false

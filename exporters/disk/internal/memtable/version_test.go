@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Versions are those of the last visible row of a trace, with the second in which it arrived.
+// The version of a trace is the version of its last visible row, with the second of its arrival.
 func TestTraceVersion(t *testing.T) {
 	table := New(Options{BlockRows: 4})
 	start := time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)

@@ -55,7 +55,7 @@ func (s realStore) checkNames(t *testing.T, tenant string, want map[string][]str
 	t.Helper()
 	services, _, err := s.Services(t.Context(), tenant, tracestore.NameQuery{})
 	if err != nil || len(services) != len(want) || !slices.IsSorted(services) {
-		t.Fatalf("services of %s are %q, %v; want those of %v", tenant, services, err, want)
+		t.Fatalf("services of %s are %q, %v; want the services of %v", tenant, services, err, want)
 	}
 	for _, service := range services {
 		for kind, shown := range map[string]bool{"": true, "client": true, "server": false} {
@@ -107,7 +107,7 @@ func TestNames(t *testing.T) {
 	s.checkNames(t, "c", nil)
 }
 
-// TestOperationsInRows checks that names in rows are listed together with those of other segments,
+// TestOperationsInRows checks that names in rows are listed together with names of other segments,
 // and that a list says so if it does not have all of them.
 func TestOperationsInRows(t *testing.T) {
 	s := newRealStore(t, 1, scan.Options{})

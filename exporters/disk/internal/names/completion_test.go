@@ -58,7 +58,7 @@ func (s realStore) checkValues(t *testing.T, tenant, prefix string, limit int, w
 }
 
 // TestCompletionIsCached checks that the texts of a segment are read once for each tenant and key,
-// that they are dropped with the segment, and that damaged segments are read again.
+// that they are dropped with the segment, and that damaged segments are reread.
 func TestCompletionIsCached(t *testing.T) {
 	asked := 0
 	s := newRealStore(t, 1, scan.Options{})

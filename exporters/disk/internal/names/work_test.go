@@ -92,7 +92,7 @@ func TestWorkOfLists(t *testing.T) {
 		}
 		visited = 0
 		if _, _, err := c.list(); err != nil || visited > 0 {
-			t.Errorf("%s: %d names read again, %v", c.name, visited, err)
+			t.Errorf("%s: %d names reread, %v", c.name, visited, err)
 		}
 	}
 }

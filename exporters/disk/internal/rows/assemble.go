@@ -32,7 +32,7 @@ type Assembler struct {
 func (a *Assembler) Span(t *Tables, h *Head, cells []Cell) (*otlpdata.Span, error) {
 	shape := &t.Shapes[h.Shape]
 	if len(cells) != len(shape.Columns) {
-		return nil, corrupt("number of cells differs from that of the shape's columns")
+		return nil, corrupt("number of cells differs from the number of the shape's columns")
 	}
 	s := &a.span
 	*s = otlpdata.Span{TraceID: h.TraceID, SpanID: h.SpanID, ParentID: h.ParentID, Start: h.Start, End: h.End,

@@ -90,7 +90,7 @@ func (g generator) batch(spans int) *otlpdata.Batch {
 	return out
 }
 
-// resourceOf encodes a Resource: its attributes are field 1, where those of a span are field 9.
+// resourceOf encodes a Resource: its attributes are field 1; a span's attributes are field 9.
 func resourceOf(kvs []otlpdata.KeyValue) []byte {
 	b := otlpdata.AppendAttributes(nil, kvs)
 	b[0] = 1<<3 | 2

@@ -149,7 +149,7 @@ func (p *Plan) EnterBlockUnchecked(block int) {
 	p.blockSeq++
 }
 
-// EnterUnknownBlock prepares for rows of a block of which nothing is known.
+// EnterUnknownBlock prepares for rows of an unknown block.
 func (p *Plan) EnterUnknownBlock() { p.EnterBlockUnchecked(unknownBlock) }
 
 const unknownBlock = -1

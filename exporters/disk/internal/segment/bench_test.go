@@ -125,7 +125,7 @@ func BenchmarkTrace(b *testing.B) {
 }
 
 // BenchmarkMerge merges consecutive segments, like the store. The files are on disk, so that the
-// memory is that of the merge.
+// memory is the memory of the merge.
 func BenchmarkMerge(b *testing.B) {
 	const parts = 4
 	fsys, dir := vfs.OS(), b.TempDir()

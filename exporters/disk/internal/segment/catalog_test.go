@@ -109,8 +109,8 @@ func namesOfRows(t *testing.T, seg *Segment) (listedNames, map[string]bool) {
 	return out, tenants
 }
 
-// TestCatalog compares the lists of names with the rows, and those of a file without lists with its
-// vocabulary.
+// TestCatalog compares the lists of names with the rows, and the names in a file without lists with
+// its vocabulary.
 func TestCatalog(t *testing.T) {
 	for seed := range uint64(20) {
 		seg, _ := writeSample(t, randomSample(t, seed, 30), 20)

@@ -134,7 +134,7 @@ func blocksOf(t *testing.T, s *Segment) [][]storedSpan {
 	return blocks
 }
 
-// checkDamaged checks a file of which one part is damaged. blocks are those of the undamaged file.
+// checkDamaged checks a file with a damaged part. blocks are the blocks of the undamaged file.
 func checkDamaged(t *testing.T, fs vfs.FS, sound *Segment, p part, spans []storedSpan, blocks [][]storedSpan) {
 	t.Helper()
 	s, err := Open(fs, "s")

@@ -51,7 +51,7 @@ func randomSample(tb testing.TB, seed uint64, requests int) *sample {
 	for range requests {
 		b := otlpdata.FromTraces(g.request(), otlpdata.Meta{Tenant: fmt.Sprintf("tenant %d", g.IntN(2))})
 		if len(batches) > 0 && g.IntN(5) == 0 {
-			b = batches[g.IntN(len(batches))] // sent again
+			b = batches[g.IntN(len(batches))] // resent
 		}
 		if g.IntN(4) == 0 {
 			in.MaxWords = 0 // texts that are words in one row are in the cells of others

@@ -12,7 +12,7 @@ func TestSeriesAreCached(t *testing.T) {
 	}
 	again, err := seg.Series()
 	if err != nil || again != first || seg.droppable() <= before {
-		t.Errorf("series were read again or not accounted for: %v, %d bytes, before %d", err, seg.droppable(), before)
+		t.Errorf("series were reread or not accounted for: %v, %d bytes, before %d", err, seg.droppable(), before)
 	}
 	seg.Drop()
 	later, err := seg.Series()

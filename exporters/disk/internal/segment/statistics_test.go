@@ -133,7 +133,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// sampledSpans returns spans of which some stand for further calls. All spans of an operation have
+// sampledSpans returns spans, some of which stand for further calls. All spans of an operation have
 // the same tracestate, or each has its own, as a word or in the row.
 func sampledSpans(requests int) (spans []otlpdata.Span, batches []*otlpdata.Batch) {
 	r := rand.New(rand.NewPCG(1, 5))

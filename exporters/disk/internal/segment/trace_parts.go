@@ -76,7 +76,7 @@ type partPage struct {
 func readPartPages(b []byte, index []indexPage, length int64) ([]partPage, error) {
 	r := reader{b: b}
 	if r.int() != len(index) {
-		return nil, errors.New("number of pages differs from that of the trace index")
+		return nil, errors.New("number of pages differs from the trace index")
 	}
 	pages := make([]partPage, 0, len(index))
 	offset := int64(0)

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TestTraces compares reading many traces at once with reading each one.
+// TestTraces compares reading many traces together with reading each one.
 func TestTraces(t *testing.T) {
 	s := randomSample(t, 9, 80)
 	seg, _ := writeSample(t, s, 20)

@@ -99,7 +99,7 @@ func (s *Segment) Restore(ctx context.Context, fsys vfs.FS) error {
 		return s.info, nil
 	})
 	if err != nil {
-		return fmt.Errorf("writing segment %s again: %w", s.name, err)
+		return fmt.Errorf("rewriting segment %s: %w", s.name, err)
 	}
 	return nil
 }

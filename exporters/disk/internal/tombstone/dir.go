@@ -25,7 +25,7 @@ type Dir struct {
 	Path string
 }
 
-// Damaged is a tombstone of which a file cannot be decoded or is missing.
+// Damaged is a tombstone with a file that cannot be decoded or is missing.
 type Damaged struct {
 	Number uint64 // from the file name
 	Paths  []string
@@ -69,8 +69,8 @@ func (d Dir) Load() (tombstones []*Tombstone, damaged []Damaged, err error) {
 	return tombstones, damaged, nil
 }
 
-// restore writes the damaged file of a tombstone again from the sound one. An error becomes part of
-// the description of the damage: the next Load tries again.
+// restore rewrites the damaged file of a tombstone from the sound one. An error becomes part of
+// the description of the damage: the next Load retries.
 func (d Dir) restore(f *Damaged, tombstones []*Tombstone) {
 	if !f.Restored {
 		return

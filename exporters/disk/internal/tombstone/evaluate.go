@@ -30,7 +30,7 @@ type hiddenRows struct {
 	count  int
 	bits   []uint64 // one bit per row; nil: all rows are hidden, or none
 	unread bool     // fresh rules were not applied because the block was unreadable
-	// shapes and resources are those of visible rows, hiddenResources those of hidden rows only,
+	// shapes and resources belong to visible rows, hiddenResources only to hidden rows,
 	// all distinct. They are empty if all rows are hidden and the block was not read.
 	shapes, resources, hiddenResources []uint32
 }
@@ -39,7 +39,7 @@ func (h *hiddenRows) has(row int) bool { return h.bits[row/64]>>(row%64)&1 == 1 
 
 func (e *evaluation) complete() bool { return e.unread == 0 }
 
-// evaluate applies fresh rules to a source, in addition to those of base, which may be nil.
+// evaluate applies fresh rules to a source, in addition to the rules of base, which may be nil.
 func evaluate(ctx context.Context, src source.Source, fresh []*Rule, base *evaluation) (*evaluation, error) {
 	var targets []*candidates
 	for _, r := range fresh {

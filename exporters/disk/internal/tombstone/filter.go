@@ -181,7 +181,7 @@ func (f *Filter) Open(ctx context.Context, number int) (source.Block, error) {
 // The hints of the inner source also cover hidden rows: a hint may select too much but never too
 // little.
 
-// BlockShapes appends the shapes of a block, including those of hidden rows.
+// BlockShapes appends the shapes of a block, including shapes of hidden rows.
 func (f *Filter) BlockShapes(dst []source.BlockShape, block int) (shapes []source.BlockShape, known bool) {
 	return f.inner.BlockShapes(dst, block)
 }

@@ -43,7 +43,7 @@ func (e *evaluation) findVocabulary(ctx context.Context, src source.Source, t *r
 const maxNames = 512 << 10
 
 // undecidedResources sets e.resources where it can be decided without reading blocks, and returns
-// the other resources: those of hidden rows that belong to a service with visible rows.
+// the other resources: resources of hidden rows of services with visible rows.
 func (e *evaluation) undecidedResources(t *rows.Tables) map[uint32]struct{} {
 	undecided := make(map[uint32]struct{})
 	for _, h := range e.blocks {

@@ -66,7 +66,7 @@ func TestSlotsAreShared(t *testing.T) {
 	}
 }
 
-// Requests without an address, such as those of a Unix socket, use all slots.
+// Requests without an address, such as requests over a Unix socket, use all slots.
 func TestNoShareWithoutAddress(t *testing.T) {
 	b, _ := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
 	if slots, err := admitMany(t.Context(), b, core.OpGetServices); len(slots) != 10 || !core.IsBusy(err) {

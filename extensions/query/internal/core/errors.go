@@ -24,7 +24,7 @@ var (
 
 	// ErrBusy is matched by the errors of requests that were refused because there are too many
 	// queries.
-	ErrBusy = errors.New("too many queries at once")
+	ErrBusy = errors.New("too many concurrent queries")
 
 	// ErrUndelivered is matched by errors of writing a response. There is no client left to report
 	// them to.
@@ -55,7 +55,7 @@ func Undelivered(err error) error {
 // LogUndelivered logs that a response did not reach its client, unless err is nil.
 func (b *Backend) LogUndelivered(err error) {
 	if err != nil {
-		b.opts.Logger.Debug("answer not delivered", zap.Error(err))
+		b.opts.Logger.Debug("response not delivered", zap.Error(err))
 	}
 }
 

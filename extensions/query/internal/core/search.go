@@ -89,7 +89,7 @@ func IncompleteMessage(reasons tracestore.Reasons) string {
 // complete. limit is the limit of the query that was run.
 func (s *Search) Incomplete(o *tracestore.Outcome, limit int) string {
 	if o.Complete() && o.Next.Set && limit != s.Limit {
-		return fmt.Sprintf(IncompleteText+"one answer holds at most max_limit (%d) traces", limit)
+		return fmt.Sprintf(IncompleteText+"a response contains at most max_limit (%d) traces", limit)
 	}
 	return IncompleteMessage(o.Reasons)
 }

@@ -430,7 +430,7 @@ func TestGRPCSlowReader(t *testing.T) {
 	}
 }
 
-// TestGRPCDamagedTrace: a trace of which parts are damaged is sent without them, with a trailer. If
+// TestGRPCDamagedTrace: a partly damaged trace is sent without these parts, with a trailer. If
 // nothing of it can be read, the status is DataLoss.
 func TestGRPCDamagedTrace(t *testing.T) {
 	store := querytest.NewStore(tracesOfSizes(8, 1))

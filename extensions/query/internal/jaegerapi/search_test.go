@@ -233,8 +233,8 @@ func TestIncompleteResultsWarn(t *testing.T) {
 	more := tracestore.Outcome{Next: tracestore.Cursor{Set: true}}
 	f("limit=1", more) // as requested
 	f("limit=2", more)
-	f("limit=3", more, httpapi.Error{Msg: "result is incomplete: one answer holds at most max_limit (2) traces"})
-	f("limit=0", more, httpapi.Error{Msg: "result is incomplete: one answer holds at most max_limit (2) traces"})
+	f("limit=3", more, httpapi.Error{Msg: "result is incomplete: a response contains at most max_limit (2) traces"})
+	f("limit=0", more, httpapi.Error{Msg: "result is incomplete: a response contains at most max_limit (2) traces"})
 	f("limit=3", tracestore.Outcome{})
 	f("limit=1", tracestore.Outcome{Reasons: tracestore.Because(tracestore.ReasonDamage, "1000 spans were examined")},
 		httpapi.Error{Msg: "result is incomplete: 1000 spans were examined"})

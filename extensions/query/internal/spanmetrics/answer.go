@@ -69,8 +69,8 @@ func (a *Answer) limit(all []tracestore.MetricSeries, maxPoints int64) {
 	for i := range all {
 		n := a.grid.pointsOf(&all[i])
 		if points += n; points > maxPoints {
-			a.Incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit, Text: fmt.Sprintf("only %d points fit into an answer; "+
-				"narrow the time range, or ask for longer steps or fewer services", maxPoints)})
+			a.Incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit, Text: fmt.Sprintf("a response has at most %d points; "+
+				"narrow the time range, or request longer steps or fewer services", maxPoints)})
 			return
 		}
 		if n > 0 {

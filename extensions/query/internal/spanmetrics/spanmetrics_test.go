@@ -150,7 +150,7 @@ func TestAnswerLimit(t *testing.T) {
 		}
 	}
 	a := Answer{grid: g, Incomplete: tracestore.Because(tracestore.ReasonUnavailable, "down").Of("b")}
-	if a.limit(all, 9); !strings.HasPrefix(a.Incomplete.Text(), "store b: down; only 9 points") {
+	if a.limit(all, 9); !strings.HasPrefix(a.Incomplete.Text(), "store b: down; a response has at most 9 points") {
 		t.Errorf("%+v", a.Incomplete)
 	}
 }

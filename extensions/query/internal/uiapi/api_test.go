@@ -55,7 +55,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// A HEAD request for a stream is answered at once, without running the query.
+// A HEAD request for a stream is answered immediately, without running the query.
 func TestHeadOfSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := querytest.NewStore(querytest.Shop())

@@ -48,7 +48,7 @@ type refusalAnswer struct {
 }
 
 // hiddenFromTenants is why a response is incomplete if requests must name their tenant.
-const hiddenFromTenants = "what the process received and stores for all tenants together is not shown to tenants"
+const hiddenFromTenants = "numbers for all tenants together are not shown to tenants"
 
 // ingest parses GET /api/ui/v1/ingest. If requests must name their tenant, the response has only
 // the receivers and limits. An error of the store does not hide the received spans.
@@ -74,7 +74,7 @@ func (a *API) ingest(context.Context, url.Values) (route.Query, error) {
 					missing = tracestore.Because(tracestore.ReasonUnavailable, "not everything that is stored is counted: "+u.Text())
 				}
 			case !errors.Is(err, tracestore.ErrUnsupported):
-				missing = tracestore.Because(tracestore.ReasonUnavailable, "what the store holds is unknown: "+err.Error())
+				missing = tracestore.Because(tracestore.ReasonUnavailable, "the contents of the store are unknown: "+err.Error())
 			}
 		}
 		return out, missing, nil

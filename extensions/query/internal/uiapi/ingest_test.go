@@ -55,7 +55,7 @@ func TestIngest(t *testing.T) {
 // What was received is shown even if the store fails.
 func TestIngestOfBrokenStore(t *testing.T) {
 	for err, want := range map[error]string{
-		querytest.ErrStore:        "result is incomplete: what the store holds is unknown: disk on fire",
+		querytest.ErrStore:        "result is incomplete: the contents of the store are unknown: disk on fire",
 		tracestore.ErrUnsupported: "",
 	} {
 		b, _ := querytest.NewBackend(t, &holder{Store: querytest.NewStore(querytest.Shop()), err: err})

@@ -16,8 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// The first spans and values do not depend on the order of arrival, and are those of a naive
-// calculation.
+// The first spans and values do not depend on the order of arrival, and equal the results of a
+// naive calculation.
 func TestMatchedSpans(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	fields := []tracestore.Field{{Place: tracestore.Name}}

@@ -32,7 +32,7 @@ func (s sampleStore) Aggregate(ctx context.Context, q tracestore.Query, a traces
 	return found, err
 }
 
-// Completions come from the lists of all spans if those of the matching spans take too long, or if
+// Completions come from the lists of all spans if reading the matching spans takes too long, or if
 // a sample of them has none.
 func TestCompletionsFallBack(t *testing.T) {
 	const window = "start=1714557600000000000&end=1714557660000000000&q="

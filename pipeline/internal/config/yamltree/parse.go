@@ -106,7 +106,7 @@ func (p *parser) document(b []byte, start Pos) *yaml.Node {
 		return nil
 	}
 	if err := dec.Decode(&second); err == nil {
-		p.problem(p.pos(&second), nil, "second YAML document; put it into a file of its own and repeat --config")
+		p.problem(p.pos(&second), nil, "second YAML document; put it into a separate file and repeat --config")
 	} else if !errors.Is(err, io.EOF) {
 		p.syntaxError(start, err)
 	}

@@ -24,7 +24,7 @@ func TestParseProblems(t *testing.T) {
 	f("~", "")
 	f("5", `1.yaml:1:1: the file must have keys such as receivers, exporters and service, not text`)
 	f("- a", "1.yaml:1:1: the file must have keys such as receivers, exporters and service, not a list")
-	f("a: 1\n---\nb: 2\n", "1.yaml:2:1: second YAML document; put it into a file of its own and repeat --config")
+	f("a: 1\n---\nb: 2\n", "1.yaml:2:1: second YAML document; put it into a separate file and repeat --config")
 	f("a: {b: 1\nc: 2",
 		"1.yaml:1:1: not valid YAML: did not find expected ',' or '}'; inside { } and [ ] a value with ${...} must be quoted")
 	f("a: ${X:-1}\n\tb", "1.yaml:2:1: not valid YAML: found a tab character that violates indentation")

@@ -11,7 +11,7 @@ import (
 )
 
 // included is a value that may be a secret, and what is written in the configuration instead. The
-// value is that of an environment variable or file in the scalar at path, or the whole scalar.
+// value is the value of an environment variable or file in the scalar at path, or the whole scalar.
 type included struct{ path, text, written string }
 
 // minSecret is the minimum length of a secret in bytes. Shorter texts match by chance.

@@ -29,7 +29,7 @@ func (e *DelayedError) Error() string {
 	if e.Failures {
 		return "too many wrong passwords from this address; wait before the next attempt"
 	}
-	return "too many passwords to check; try again later"
+	return "too many passwords to check; retry later"
 }
 
 // busyDelay is the delay of requests that are refused because too many comparisons wait.

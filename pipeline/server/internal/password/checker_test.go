@@ -24,7 +24,7 @@ func hashOf(password string, cost int) string {
 	return fmt.Sprintf("$2a$%02d$%s", cost, password+strings.Repeat(".", len(mismatchHash)-len(password)))
 }
 
-// fakeBcrypt counts the rounds of comparisons, each of which takes a microsecond of fake time.
+// fakeBcrypt counts the rounds of comparisons. Each takes a microsecond of fake time.
 type fakeBcrypt struct{ rounds, running, peak atomic.Int64 }
 
 func (f *fakeBcrypt) compare(hash, password []byte) error {
@@ -146,7 +146,7 @@ tracing_server_password_clients 1
 	})
 }
 
-// Many addresses fill the queue. Further requests are refused at once.
+// Many addresses fill the queue. Further requests are refused immediately.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f, _ := newChecker(t, func(c *Config) { c.MaxWaiting, c.MaxConcurrent = 10, 3 })
@@ -267,7 +267,7 @@ func TestClientsAreBounded(t *testing.T) {
 	})
 }
 
-// A request whose client disconnects, and all requests when the server stops, end at once. A
+// A request whose client disconnects, and all requests when the server stops, end immediately. A
 // comparison that no request waits for does not begin.
 func TestWaitingRequestsEndEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

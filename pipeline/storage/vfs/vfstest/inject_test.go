@@ -152,7 +152,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 	write(t, f, "c", 0)
 	wantContent(t, fsys, "/d/f", "c"+strings.Repeat("a", 2*sector-1)+strings.Repeat("b", sector))
 	must(t, f.Sync())
-	// The second Sync wrote the two sectors that were written again after the failed Sync,
+	// The second Sync wrote the two sectors that were rewritten after the failed Sync,
 	// completely, but not the sector between them.
 	want := "c" + strings.Repeat("a", sector-1) + strings.Repeat(".", sector) + strings.Repeat("b", sector)
 	wantOutcomes(t, outcomes(m, func(m *vfstest.Mem) string { return read(t, m, "/d/f") }), want)

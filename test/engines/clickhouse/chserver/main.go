@@ -1,6 +1,6 @@
 // Chserver serves one data directory of ClickHouse, with the engine in libchdb.so, over
 // ClickHouse's protocols. It is for tests: no users, no TLS, no cluster. It prints a line when
-// it is ready, and ends on SIGTERM, or at once when its standard input ends.
+// it is ready, and ends on SIGTERM, or immediately when its standard input ends.
 package main
 
 import (

@@ -72,7 +72,7 @@ func (s *nativeServer) serveConn(c net.Conn) {
 }
 
 // nativeConn is one connection of the native protocol. Settings and the database of SET and USE
-// apply to its later statements; those of a query apply to that query.
+// apply to its later statements; settings of a query apply to that query.
 type nativeConn struct {
 	runner   *runner
 	conn     net.Conn

@@ -79,7 +79,7 @@ func (n *Node) Kill() error {
 	return nil
 }
 
-// Restart starts the server again after [Node.Kill]. It does not wait; see [Node.WaitReady].
+// Restart restarts the server after [Node.Kill]. It does not wait; see [Node.WaitReady].
 func (n *Node) Restart() error {
 	if n.Running() {
 		return fmt.Errorf("%s runs already", n.Name())

@@ -1,5 +1,5 @@
 // Package compare measures the store of package clickhouse beside two published schemas for traces
-// in ClickHouse: that of Jaeger 2, and that of the exporter clickhouse of OpenTelemetry Collector
+// in ClickHouse: Jaeger 2's, and the schema of the clickhouse exporter of OpenTelemetry Collector
 // Contrib. All three are loaded with the same spans, in batches of the same size, through the same
 // client library, into a new server of the same engine.
 //

@@ -7,7 +7,7 @@
 //
 //	goleak.VerifyTestMain(engine.Tests{M: m})
 //
-// The answers are those of the engine. What a real server has in addition is missing: users, TLS,
+// Results come from the engine. What a real server has in addition is missing: users, TLS,
 // clusters, sessions and external tables over HTTP, progress before the end of a statement, and the
 // query log. As in a real server, a statement over HTTP goes on when its client leaves unless the
 // setting cancel_http_readonly_queries_on_client_close is 1; over the native protocol it ends.

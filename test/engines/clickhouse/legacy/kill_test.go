@@ -68,7 +68,7 @@ func TestReplicaKilled(t *testing.T) {
 	i.checkViews()
 }
 
-// restart starts a server again and waits until it accepts writes.
+// restart restarts a server and waits until it accepts writes.
 func (i *installation) restart(n *cluster.Node) {
 	i.t.Helper()
 	if err := n.Restart(); err != nil {

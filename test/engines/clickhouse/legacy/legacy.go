@@ -13,7 +13,7 @@ func Dialect() clickhouse.Dialect {
 	return clickhouse.Dialect{Statement: statement, Setting: setting, Blind: true}
 }
 
-// Components returns a list of components in which the exporter "clickhouse" uses the dialect.
+// Components returns a list of components in which the clickhouse exporter uses the dialect.
 func Components(all []pipeline.Factory) []pipeline.Factory {
 	changed := make([]pipeline.Factory, len(all))
 	for i, f := range all {

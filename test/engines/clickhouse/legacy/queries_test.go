@@ -63,7 +63,7 @@ func checkAll(t *testing.T, d *bench.Dataset, traces int, base string) {
 		}
 	}
 	if names := services(t, base); len(names) < 20 || !slices.IsSorted(names) {
-		t.Errorf("services %v, want those of %v", names, d.Services())
+		t.Errorf("services %v, want the services of %v", names, d.Services())
 	}
 }
 
@@ -77,7 +77,7 @@ func checkPartial(t *testing.T, i *installation, d *bench.Dataset, traces int, b
 	if len(here) == 0 || len(here) == traces {
 		t.Fatalf("%d traces of %d are on shard 1", len(here), traces)
 	}
-	const missing = "1 of 2 shards of cluster tracing: no server answers" // 18.16 cannot tell which
+	const missing = "1 of 2 shards of cluster tracing: no server responds" // 18.16 cannot tell which
 	checkSearch(t, d, traces, base, func(id string) bool { return here[id] }, missing)
 	for n := range traces {
 		id := d.Trace(n)[0].TraceID.String()

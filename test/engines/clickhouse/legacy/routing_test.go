@@ -10,7 +10,7 @@ import (
 )
 
 // TestRouting checks that the spans of a trace are on the shard that the hash of its id selects,
-// that both replicas of a shard are equal, and that spans which are sent again are stored once, in
+// that both replicas of a shard are equal, and that spans which are resent are stored once, in
 // the tables and in those that views fill.
 func TestRouting(t *testing.T) {
 	harness.SkipIfShort(t)

@@ -1,4 +1,4 @@
-// Package tables tests the tables of the exporter "clickhouse" on the current engine: creation,
+// Package tables tests the tables of the clickhouse exporter on the current engine: creation,
 // upgrades, retention, and the start of the exporter while the server is down.
 package tables
 

@@ -1,4 +1,4 @@
-// Package write tests how the exporter "clickhouse" stores spans on the current engine: repeated
+// Package write tests how the clickhouse exporter stores spans on the current engine: repeated
 // and interrupted inserts, errors of the server, large batches and extreme times.
 package write
 

@@ -69,7 +69,7 @@ func TestCutAfterInsert(t *testing.T) {
 	}
 }
 
-// A batch that is sent again after the server was killed is stored once.
+// A batch that is resent after the server was killed is stored once.
 func TestReplayAfterKill(t *testing.T) {
 	s := engine.Start(t, engine.Options{})
 	f := &fixture{T: t, server: s, database: s.Database(t), protocol: "http"}
@@ -88,7 +88,7 @@ func TestReplayAfterKill(t *testing.T) {
 }
 
 // A server that is killed after it has recorded the token of an insert, but before it has published
-// the rows, remembers the token without the rows. A batch that is sent again is stored all the
+// the rows, remembers the token without the rows. A batch that is resent is stored all the
 // same.
 func TestForgottenRows(t *testing.T) {
 	for _, table := range []string{"payload", "spans"} {

@@ -22,7 +22,7 @@ type Options struct {
 	// Secure adds a listener with TLS and SASL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER)
 	// with the credentials of [User]. Its certificate is cert.pem in Dir.
 	Secure bool
-	// Measured lets Java optimize the code of the brokers, which takes processor time at first.
+	// Measured lets Java optimize the code of the brokers, which takes CPU time at first.
 	Measured bool
 }
 
@@ -131,7 +131,7 @@ func (c *Cluster) PIDs() (pids []int) {
 // Kill ends the broker at an index of [Cluster.Brokers] with SIGKILL and waits until it has ended.
 func (c *Cluster) Kill(i int) { c.nodes[i].kill() }
 
-// Restart starts a broker again after [Cluster.Kill], with the same addresses and data. It does not
+// Restart restarts a broker after [Cluster.Kill], with the same addresses and data. It does not
 // wait; see [Cluster.WaitReady].
 func (c *Cluster) Restart(i int) error { return c.nodes[i].start(c.options) }
 

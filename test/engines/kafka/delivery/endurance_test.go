@@ -30,7 +30,7 @@ const (
 	bisections = 2
 	stepTime   = 20 * time.Second
 	// A rate is sustained if clients get this share of their requests acknowledged, and the spans
-	// that are not stored at the end of a step are less than those of this time.
+	// that are not stored at the end of a step are fewer than in this time.
 	sustainedShare = 0.98
 	sustainedLag   = time.Second
 
@@ -39,7 +39,7 @@ const (
 
 // BenchmarkEndurance writes spans through three brokers into a store. It raises the rate until it
 // is not sustained any more. Then it keeps the highest sustained rate, or that in RATE (spans/s),
-// for DURATION (10m), and prints lag, processor time in cores and memory over time. The sender
+// for DURATION (10m), and prints lag, CPU time in cores and memory over time. The sender
 // shares the machine.
 func BenchmarkEndurance(b *testing.B) {
 	duration, err := time.ParseDuration(cmp.Or(os.Getenv("DURATION"), enduranceTime.String()))
@@ -118,7 +118,7 @@ func (e *endurance) sustains(rate int) bool {
 // run keeps a rate and prints the table.
 func (e *endurance) run(rate int, duration time.Duration) {
 	e.b.Helper()
-	fmt.Printf("\n%d spans/s for %v; processor time in cores, memory in MiB\n", rate, duration)
+	fmt.Printf("\n%d spans/s for %v; CPU time in cores, memory in MiB\n", rate, duration)
 	fmt.Printf("%6s %9s %9s %9s %7s %9s %8s %7s %6s %9s %8s %7s %8s\n", "s", "acked/s", "stored/s", "lag recs", "lag s",
 		"collector", "ingester", "brokers", "sender", "collector", "ingester", "brokers", "log MiB")
 	first := e.usage()

@@ -105,7 +105,7 @@ service:
   pipelines: {traces: {receivers: [otlp], exporters: [disk]}}
 `
 
-// member is a process of an installation, which may be killed and started again.
+// member is a process of an installation, which may be killed and restarted.
 type member struct {
 	*harness.Process
 	yaml    string

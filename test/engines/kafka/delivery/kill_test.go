@@ -60,7 +60,7 @@ type campaign struct {
 	loads   []*harness.SteadyLoad
 	offsets *offsets
 	checks  int // of offsets after a kill of the store
-	behind  int // index of the broker that was started again, or -1
+	behind  int // index of the broker that was restarted, or -1
 }
 
 // newCampaign starts an installation and sends spans to each of its collectors.
@@ -196,7 +196,7 @@ func (c *campaign) end() result {
 func (r result) log() {
 	o := r.c.offsets
 	r.c.t.Logf("%d spans acknowledged, %d refused, %d found, 0 lost, 0 duplicates", r.acknowledged, r.refused, r.found)
-	r.c.t.Logf("%d records with %d spans in the topic: %d spans were sent again after errors", o.records, o.spans, o.spans-r.found)
+	r.c.t.Logf("%d records with %d spans in the topic: %d spans were resent after errors", o.records, o.spans, o.spans-r.found)
 	r.c.t.Logf("about %.0f spans stored more than once (%.2f %%); receivers know of %.0f repeated records",
 		max(0, r.accepted-float64(o.spans)), 100*max(0, r.accepted-float64(o.spans))/float64(o.spans), r.repeatedRecords)
 	r.c.t.Logf("%d committed offsets in the log, %d below an earlier one; %d times compared with a store that was killed, 0 ahead of it",

@@ -11,7 +11,7 @@ import (
 )
 
 // requests are requests of the data set that are sent again and again as new traces of the current
-// time, because making new ones takes as much processor time as storing them.
+// time, because making new ones takes as much CPU time as storing them.
 type requests struct {
 	templates []template
 	next      int

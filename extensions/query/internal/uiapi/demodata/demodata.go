@@ -96,7 +96,7 @@ type loaded struct {
 var (
 	errLoading     = errors.New("demo data is being loaded")
 	errNotEmpty    = errors.New("store has spans; demo data is only loaded into an empty store; run \"tracing demo\" to add it")
-	errNoReceiver  = errors.New("no receiver for demo data; add the receiver otlp with the protocol http to the configuration")
+	errNoReceiver  = errors.New("no receiver for demo data; add the otlp receiver with the protocol http to the configuration")
 	errUnconfirmed = errors.New("not all spans of the demo data were acknowledged")
 )
 

@@ -119,7 +119,7 @@ func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (ou
 	switch {
 	case failed > 0:
 		missing = tracestore.Because(tracestore.ReasonUnavailable,
-			fmt.Sprintf("%d of %d processes did not answer", failed, len(out.Processes)))
+			fmt.Sprintf("%d of %d processes did not respond", failed, len(out.Processes)))
 	case a.tenancy:
 		missing = tracestore.Because(tracestore.ReasonOther, hiddenFromTenants)
 	}

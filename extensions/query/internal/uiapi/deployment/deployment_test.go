@@ -222,8 +222,8 @@ func TestPeers(t *testing.T) {
 	})
 	h := api(t, newProcess(), peers, false)
 	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/status")
-	for _, want := range []string{`"peers":7`, "response is not that of the admin extension", "refused the credentials of peers (401)", "no status at this address", "decoding the response",
-		"no answer within 1s", "connection refused", "6 of 8 processes did not answer"} {
+	for _, want := range []string{`"peers":7`, "response does not come from the admin extension", "refused the credentials of peers (401)", "no status at this address", "decoding the response",
+		"no response within 1s", "connection refused", "6 of 8 processes did not respond"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%q is missing: %s", want, w.Body)
 		}

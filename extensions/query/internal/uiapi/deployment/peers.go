@@ -56,7 +56,7 @@ func (c *PeersConfig) Validate() error {
 	errs = append(errs, cfg.Validate())
 	if c.Timeout <= 0 {
 		errs = append(errs, pipeline.BadKey("timeout",
-			"must be above 0; without a timeout, a process that does not answer would block the pages"))
+			"must be above 0; without a timeout, a process that does not respond would block the pages"))
 	}
 	if c.MaxAnswer < 1 || c.MaxAnswer > maxPeerAnswer {
 		errs = append(errs, pipeline.BadKey("max_answer_size", "must be from 1 to %s, not %s", pipeline.ByteSize(maxPeerAnswer), c.MaxAnswer))
@@ -147,7 +147,7 @@ func (p *Peers) get(ctx context.Context, endpoint, path string, query url.Values
 	a, err := p.http.Get(ctx, target, int64(p.config.MaxAnswer))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, fmt.Errorf("no answer within %s", p.config.Timeout)
+		return 0, fmt.Errorf("no response within %s", p.config.Timeout)
 	case err != nil:
 		return 0, err
 	case a.Status == http.StatusNotFound:
@@ -161,7 +161,7 @@ func (p *Peers) get(ctx context.Context, endpoint, path string, query url.Values
 		return 0, fmt.Errorf("decoding the response: %w", err)
 	}
 	if !isComplete(into) {
-		return 0, errors.New("response is not that of the admin extension of a process")
+		return 0, errors.New("response does not come from the admin extension of a process")
 	}
 	return len(a.Body), nil
 }

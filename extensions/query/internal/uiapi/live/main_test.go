@@ -105,7 +105,7 @@ func TestErrors(t *testing.T) {
 	g.Run(t, "testdata/*.txt")
 }
 
-// A HEAD request is answered at once, without a client.
+// A HEAD request is answered immediately, without a client.
 func TestHead(t *testing.T) {
 	_, h := newAPI(t, querytest.FilledMemory(t, querytest.Shop()), nil)
 	w := querytest.Ask(t, h, http.MethodHead, "/api/ui/v1/tail?of=traces")

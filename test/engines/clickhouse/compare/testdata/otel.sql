@@ -1,4 +1,4 @@
--- The schema of the exporter clickhouse of OpenTelemetry Collector Contrib, as published in its repository:
+-- The schema of the clickhouse exporter of OpenTelemetry Collector Contrib, as published in its repository:
 -- exporter/clickhouseexporter/internal/sqltemplates, with the default table name, no cluster and no TTL.
 -- Copyright The OpenTelemetry Authors. SPDX-License-Identifier: Apache-2.0
 

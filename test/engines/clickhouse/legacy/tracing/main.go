@@ -1,4 +1,4 @@
-// Command tracing is the program with the exporter "clickhouse" in the dialect of ClickHouse 18.16.
+// Command tracing is the program with the clickhouse exporter in the dialect of ClickHouse 18.16.
 package main
 
 import (
