@@ -104,7 +104,7 @@ func (s *headScan) row(r db.Rows) error {
 	var failed uint8
 	err := r.Scan(&s.traceID, &span.Start, &s.ids, &span.Duration, &s.service, &s.name, &failed, &s.call)
 	if err == nil && len(s.traceID) != len(s.id) {
-		err = errors.New("trace id has a wrong length")
+		err = errors.New("trace id has the wrong length")
 	}
 	if err == nil {
 		span.ID, span.Parent, err = rows.SplitIDs(s.ids)

@@ -76,7 +76,7 @@ func (e *exporter) eachScanned(ctx context.Context, sql string, to []any, visit 
 	})
 }
 
-// maxTogetherStatements is the maximum number of statements of one query at the same time.
+// maxTogetherStatements is the maximum number of concurrent statements of one query.
 const maxTogetherStatements = 4
 
 // together calls functions at the same time, at most maxTogetherStatements. After the first error,

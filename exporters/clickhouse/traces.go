@@ -89,7 +89,7 @@ func (r *traceReader) readOne(ctx context.Context, ref []tracestore.TraceRef) er
 	})
 }
 
-var errTooMuch = errors.New("too much to read together")
+var errTooMuch = errors.New("too much data to read together")
 
 // readTogether reads several traces with one statement. It returns false if they are too large to
 // hold together.

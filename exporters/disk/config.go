@@ -13,7 +13,7 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	Directory    string            `yaml:"directory" path:"data" doc:"Folder of the store. Empty stands for a folder in service.data_dir."`
+	Directory    string            `yaml:"directory" path:"data" doc:"Folder of the store. Empty means a folder in service.data_dir."`
 	Retention    RetentionConfig   `yaml:"retention" doc:"Maximum age and total size of stored spans. The oldest spans are deleted first."`
 	Sync         string            `yaml:"sync" doc:"When the write-ahead log is synced to disk: always (before each acknowledgement), interval (every sync_interval) or os (when the operating system decides). A process crash loses no acknowledged spans. A power failure can, with interval or os."`
 	SyncInterval pipeline.Duration `yaml:"sync_interval" doc:"Time between syncs with sync: interval."`

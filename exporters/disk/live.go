@@ -45,8 +45,8 @@ func (in *intake) newTable() *memtable.Table {
 	return memtable.New(memtable.Options{Pool: in.chunks, MaxBytes: int64(in.config.Memtable.MaxBytes), MaxRows: in.config.Memtable.MaxSpans})
 }
 
-// freeze hands the active memtable to the maintenance loop. The caller holds writing, so that
-// nothing is appended to it, and mu.
+// freeze hands the active memtable to the maintenance loop. The caller holds mu, and writing so
+// that nothing is appended to the memtable.
 func (in *intake) freeze() {
 	if in.active == nil {
 		return

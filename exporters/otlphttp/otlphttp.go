@@ -29,7 +29,7 @@ type config struct {
 	client.HTTPConfig
 	client.NextHopConfig
 	pipeline.Delivery
-	TracesEndpoint string `yaml:"traces_endpoint" doc:"URL to which spans are sent. Empty stands for endpoint followed by /v1/traces."`
+	TracesEndpoint string `yaml:"traces_endpoint" doc:"URL to which spans are sent. Empty means endpoint followed by /v1/traces."`
 	Encoding       string `yaml:"encoding" doc:"Encoding of requests: proto or json. proto is faster: spans need not be decoded."`
 }
 

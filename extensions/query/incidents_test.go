@@ -109,8 +109,8 @@ func (p *plantedIncident) text() string {
 	return text
 }
 
-// near reports whether an answer names the time of an incident, which may be wrong by some minutes,
-// because calls fail by chance.
+// near reports whether an answer names the time of an incident, which may be wrong by a few
+// minutes, because calls fail by chance.
 func (p *plantedIncident) near(start, end *answerTime, precision time.Duration) bool {
 	is := func(t *answerTime, before time.Duration) bool {
 		if t == nil || before == 0 {

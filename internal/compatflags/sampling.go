@@ -53,7 +53,7 @@ func AdaptiveSampling() []pipeline.Flag {
 		Doc: "Source of sampling strategies: file or adaptive. Adaptive strategies are calculated from the observed traces."}}
 }
 
-// whenAdaptive returns a [pipeline.Flag.Value] with one value for "adaptive" and another one for
+// whenAdaptive returns a [pipeline.Flag.Value] with one value for "adaptive" and another for
 // "file".
 func whenAdaptive(adaptive, file any) func(string) (any, error) {
 	return func(text string) (any, error) {

@@ -218,7 +218,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// A proxy that removes a prefix from paths states it.
+// A proxy that removes a prefix from paths sends the prefix in a header.
 func TestForwardedPrefix(t *testing.T) {
 	s := site(t)
 	for prefix, want := range map[string]string{

@@ -181,7 +181,7 @@ func TestHeldMemoryCountsEverything(t *testing.T) {
 				if used := h.memory.Used(); used < c.least {
 					t.Errorf("%d bytes are reserved, want at least %d", used, c.least)
 				}
-				time.Sleep(5 * time.Minute) // what does not come out is given up
+				time.Sleep(5 * time.Minute) // spans that are still held are then dropped
 				h.check(t, 0, int64(c.batch.Len()), 0)
 			})
 		})

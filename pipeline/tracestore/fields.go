@@ -184,7 +184,7 @@ var places = [...]PlaceInfo{
 	},
 	{
 		Place: ErrorGroup, Name: "errorGroup", Type: TextField,
-		Doc: "text: 16 hex digits that all spans with the status error have that failed in the same way; other spans have no value",
+		Doc: "text: 16 hex digits, equal for spans with the status error that failed in the same way; other spans have no value",
 		value: func(s Span) (v otlpdata.Value, ok bool) {
 			if s.StatusCode != otlpdata.StatusError {
 				return v, false

@@ -68,7 +68,7 @@ func (d *Decoder) head() (major byte, n uint64, err error) {
 	}
 	d.rest = d.rest[1+size:]
 	if major == majorSimple && info != eightBytes {
-		return 0, 0, invalid("value that is neither a boolean nor null nor a float of 64 bits")
+		return 0, 0, invalid("value is neither a boolean nor null nor a 64-bit float")
 	}
 	return major, n, nil
 }

@@ -79,7 +79,7 @@ func TestConnectorAccounting(t *testing.T) {
 	p.CheckBalanced(t)
 }
 
-// The state, the durability and the graph of pipelines show connectors on both sides.
+// The state, the durability and the graph of pipelines show a connector in both pipelines.
 func TestConnectorsAreShown(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, connected)

@@ -28,10 +28,10 @@ type Processor struct {
 
 // Batch is the block `batch` of a processor.
 type Batch struct {
-	ScheduleDelay      int      `yaml:"schedule_delay" doc:"Maximum time in milliseconds between two exports. 0 stands for 5000."`
-	ExportTimeout      int      `yaml:"export_timeout" doc:"Maximum duration of an export in milliseconds. 0 stands for 30000."`
-	MaxQueueSize       int      `yaml:"max_queue_size" doc:"Maximum number of spans that wait for an export. Further ones are dropped. 0 stands for 2048."`
-	MaxExportBatchSize int      `yaml:"max_export_batch_size" doc:"Maximum number of spans in one export. 0 stands for 512."`
+	ScheduleDelay      int      `yaml:"schedule_delay" doc:"Maximum time in milliseconds between two exports. 0 means 5000."`
+	ExportTimeout      int      `yaml:"export_timeout" doc:"Maximum duration of an export in milliseconds. 0 means 30000."`
+	MaxQueueSize       int      `yaml:"max_queue_size" doc:"Maximum number of spans that wait for an export. Further ones are dropped. 0 means 2048."`
+	MaxExportBatchSize int      `yaml:"max_export_batch_size" doc:"Maximum number of spans in one export. 0 means 512."`
 	Exporter           Exporter `yaml:"exporter" doc:"Destination of the spans."`
 }
 
@@ -55,7 +55,7 @@ type OTLP struct {
 	ClientCertificate string          `yaml:"client_certificate" path:"file" doc:"File with the certificate of this client."`
 	ClientKey         string          `yaml:"client_key" path:"file" doc:"File with the private key of client_certificate."`
 	Compression       string          `yaml:"compression" doc:"Compression of requests: gzip or none."`
-	Timeout           int             `yaml:"timeout" doc:"Maximum duration of a request with its retries in milliseconds. 0 stands for 10000."`
+	Timeout           int             `yaml:"timeout" doc:"Maximum duration of a request with its retries in milliseconds. 0 means 10000."`
 	Headers           []Header        `yaml:"headers" doc:"Headers of requests."`
 	HeadersList       pipeline.Secret `yaml:"headers_list" doc:"Headers as one text, name=value,name=value. headers has precedence."`
 }
@@ -99,12 +99,12 @@ type ParentBased struct {
 
 // Limits is the `limits` block. 0 means the default of the SDK.
 type Limits struct {
-	AttributeCount       int `yaml:"attribute_count_limit" doc:"Maximum number of attributes of a span. 0 stands for 128."`
+	AttributeCount       int `yaml:"attribute_count_limit" doc:"Maximum number of attributes of a span. 0 means 128."`
 	AttributeValueLength int `yaml:"attribute_value_length_limit" doc:"Maximum length of the text of an attribute in characters. 0 disables the limit."`
-	EventCount           int `yaml:"event_count_limit" doc:"Maximum number of events of a span. 0 stands for 128."`
-	EventAttributeCount  int `yaml:"event_attribute_count_limit" doc:"Maximum number of attributes of an event. 0 stands for 128."`
-	LinkCount            int `yaml:"link_count_limit" doc:"Maximum number of links of a span. 0 stands for 128."`
-	LinkAttributeCount   int `yaml:"link_attribute_count_limit" doc:"Maximum number of attributes of a link. 0 stands for 128."`
+	EventCount           int `yaml:"event_count_limit" doc:"Maximum number of events of a span. 0 means 128."`
+	EventAttributeCount  int `yaml:"event_attribute_count_limit" doc:"Maximum number of attributes of an event. 0 means 128."`
+	LinkCount            int `yaml:"link_count_limit" doc:"Maximum number of links of a span. 0 means 128."`
+	LinkAttributeCount   int `yaml:"link_attribute_count_limit" doc:"Maximum number of attributes of a link. 0 means 128."`
 }
 
 const (

@@ -28,7 +28,7 @@ type Config struct {
 	ConnectTimeout pipeline.Duration                   `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, with TLS handshake and login, and to wait for a free connection."`
 	MaxConnections int                                 `yaml:"max_connections" doc:"Maximum number of connections to each server."`
 	MaxInserts     int                                 `yaml:"max_inserts" doc:"Maximum number of concurrent inserts. Others wait."`
-	InsertQuorum   string                              `yaml:"insert_quorum" doc:"Number of replicas that must have an insert before it is acknowledged: a number, or auto (the majority of three or more replicas, one of two). Empty stands for auto if the tables are replicated."`
+	InsertQuorum   string                              `yaml:"insert_quorum" doc:"Number of replicas that must have an insert before it is acknowledged: a number, or auto (the majority of three or more replicas, one of two). Empty means auto if the tables are replicated."`
 	Query          QueryConfig                         `yaml:"query" doc:"Limits of one statement that reads."`
 }
 

@@ -50,7 +50,7 @@ func (d *Decoder) Scan(s Scanner, rest ...any) (*Payload, error) {
 		return nil, err
 	}
 	if len(d.traceID) != len(r.TraceID) {
-		return nil, damaged(errors.New("trace id has a wrong length"))
+		return nil, damaged(errors.New("trace id has the wrong length"))
 	}
 	copy(r.TraceID[:], d.traceID)
 	var err error

@@ -55,7 +55,7 @@ func (x *index) rankRows(l *Layout, shapes []uint32) {
 	}
 }
 
-// columns appends the columns that vary in the shapes that occur, ascending.
+// columns appends the columns that vary in the shapes of the block, in ascending order.
 func (x *index) columns(l *Layout, dst []uint32) []uint32 {
 	for _, id := range x.shapes {
 		for _, g := range l.groupsOf(id) {

@@ -17,7 +17,7 @@ type service struct {
 	kinds        [otherKind + 1]*guard
 }
 
-// otherKind stands for all span kinds that OTLP does not define.
+// otherKind is the kind of spans whose kind OTLP does not define.
 const otherKind = otlpdata.KindConsumer + 1
 
 // guard tracks the key sets of a service and span kind. It stores only hashes: a collision changes

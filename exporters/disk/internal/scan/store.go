@@ -169,7 +169,7 @@ func (s *Session) ReportDamage(d *source.DamageError) { s.damage.report(d) }
 // IgnoreDamage stops reports of damage.
 func (s *Session) IgnoreDamage() { s.damage.report = func(*source.DamageError) {} }
 
-// DamageReasons says what is missing in the result.
+// DamageReasons returns why the result is incomplete.
 func (s *Session) DamageReasons() tracestore.Reasons { return s.damage.reasons() }
 
 // Damaged returns a *tracestore.DamagedError if something is missing in the result, else nil.

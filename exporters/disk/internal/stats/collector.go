@@ -254,7 +254,7 @@ func (c *Collector) EachPoint(first, last uint64, selected []bool, visit func(se
 }
 
 // EachOperation calls visit with a series of each operation, by tenant, service, name and kind.
-// Operations with errors or unsampled calls are visited several times in a row. others reports that
+// Operations with errors or unsampled calls are visited several times in a row. others is true if
 // the series is for the operations beyond tracestore.MaxOperations, and possibly for an operation
 // with the same name.
 func (c *Collector) EachOperation(visit func(s *Series, others bool)) {

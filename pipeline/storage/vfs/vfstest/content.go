@@ -25,7 +25,7 @@ type change struct {
 	off  int64
 	data []byte
 	from int64 // size of the file before
-	size int64 // size of the file after
+	size int64 // size of the file after the operation
 }
 
 // shrinks reports whether the change frees the sector that begins at start.

@@ -167,8 +167,8 @@ func TestFailedSyncLeavesDataInDoubt(t *testing.T) {
 	wantOutcomes(t, outcomes(m, func(m *vfstest.Mem) string { return read(t, m, "/d/f") }), "old", "new")
 }
 
-// WriteFileAtomic serves as the scenario to crash at every operation: the file holds all of the old
-// or all of the new.
+// WriteFileAtomic is the scenario for crashes at every operation: the file then has the old content
+// or the new one.
 func TestCrashAtEveryOperation(t *testing.T) {
 	scenario := func(n int, hook func(m *vfstest.Mem)) (ops int, err error) {
 		m := newMem(t)

@@ -88,7 +88,7 @@ func (n *Node) Restart() error {
 }
 
 // WaitReady waits until the server answers, accepts statements for the whole cluster, and its
-// replicated tables accept writes, which takes some seconds after a kill: the session that the
+// replicated tables accept writes, which takes a few seconds after a kill: the session that the
 // server had with ZooKeeper must end first.
 func (n *Node) WaitReady(ctx context.Context) error {
 	if err := n.poll(ctx, n.takesStatements); err != nil {

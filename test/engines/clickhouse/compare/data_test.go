@@ -91,7 +91,7 @@ func (d *data) newest(service string, limit int) (ids []otlpdata.TraceID) {
 		start uint64
 	}
 	var all []found
-	const tail = 3000 // the traces of 30 s; a trace lasts at most some seconds
+	const tail = 3000 // the traces of 30 s; a trace lasts at most a few seconds
 	for i := max(0, d.traces-tail); i < d.traces; i++ {
 		f := found{}
 		for _, s := range d.set.Trace(i) {

@@ -141,7 +141,7 @@ func (o *offsets) check() {
 	}
 }
 
-// read returns the records of the topic from those that were checked up to the given offsets.
+// read returns the records after the checked ones, up to the given offsets.
 func (o *offsets) read(to map[int32]int64) (records []*kgo.Record) {
 	o.i.t.Helper()
 	from := map[int32]kgo.Offset{}

@@ -59,7 +59,7 @@ func askErrors(t *testing.T, h http.Handler) (a answerJSON) {
 	return ask(t, h, 0, 1000, "")
 }
 
-// ask returns the answer for some seconds after querytest.Start.
+// ask returns the response for a few seconds after querytest.Start.
 func ask(t *testing.T, h http.Handler, from, to int, params string) (a answerJSON) {
 	t.Helper()
 	w := querytest.Ask(t, h, http.MethodGet, fmt.Sprintf("/api/ui/v1/errors?start=%s&end=%s%s", seconds(from), seconds(to), params))

@@ -111,8 +111,8 @@ func TestTracesTooLong(t *testing.T) {
 	})
 }
 
-// If there are too many traces, the client gets a sample of them: not more for a second than
-// allowed, not much fewer either, and the status says how many there are for each.
+// If there are too many traces, the client gets a sample of them: at most the allowed number per
+// second, and not many fewer; the status says how many traces each stands for.
 func TestTracesAreSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate, perSecond = 10, 200
