@@ -15,7 +15,7 @@ import (
 
 // explainedWorld generates traces of several root operations, in which inputs are related to each
 // other, most attributes do not matter, and failures leave traces of their own: error types,
-// statuses, retries, calls that are made only after them, and calls that are not made any more.
+// statuses, retries, calls that are made only after them, and calls that are no longer made.
 type explainedWorld struct {
 	random    *rand.Rand
 	causes    []plantedCause

@@ -122,7 +122,7 @@ func checkEncoding(t testing.TB, b *otlpdata.Batch, o EncodeOptions) {
 	reuse(records)
 }
 
-// reuse overwrites memory that is reused, so that a batch that shares it is not valid any more.
+// reuse overwrites memory that is reused, so that a batch that shares it becomes invalid.
 func reuse(records *Records) {
 	values := slices.Clone(records.List)
 	records.Reuse()

@@ -29,7 +29,7 @@ type outlet struct {
 	more    *sync.Cond
 	waiting []release
 	closed  bool // senders end when nothing waits
-	dead    bool // nothing is sent any more
+	dead    bool // nothing more is sent
 }
 
 // release is a set of spans that a component passes on together, with their reserved memory.

@@ -86,7 +86,7 @@ func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, cl
 // stay.
 func (a *acceptor) stopAccepting() {
 	a.closing.Store(true)
-	a.listener.Close() //nolint:errcheck // it is not used any more
+	a.listener.Close() //nolint:errcheck // it is no longer used
 	<-a.served
 }
 

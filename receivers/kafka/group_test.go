@@ -278,7 +278,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// Records that do not exist any more are not counted as lag, also if none follow them.
+// Records that no longer exist are not counted as lag, even if none follow them.
 func TestAllExpired(t *testing.T) {
 	c := newCluster(t, 1)
 	c.write(0, "a")

@@ -42,7 +42,7 @@ type partition struct {
 	held     atomic.Int64 // bytes of records that are polled and not finished
 	paused   atomic.Bool  // whether fetching is paused
 	aside    atomic.Int64 // bytes that do not count as queued during the pause
-	released bool         // whether no offset may be committed any more; guarded by committer.mu
+	released bool         // no more offsets may be committed; guarded by committer.mu
 
 	lastTenant string        // of the previous record
 	joined     []*kgo.Record // buffer of next

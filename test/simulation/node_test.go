@@ -225,7 +225,7 @@ func (l *process) awaitEnd() {
 	l.reloads.Wait()            // otherwise Stop would wait for a lock, and fake time would not advance
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	l.app.Stop(ctx) //nolint:errcheck // nothing can be written any more
+	l.app.Stop(ctx) //nolint:errcheck // nothing more can be written
 }
 
 // acquire gives the caller the exclusive right to end or reload the current process, until release.

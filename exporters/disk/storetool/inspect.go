@@ -25,7 +25,7 @@ type Inspection struct {
 	Segments   []SegmentRow `json:"segments"`
 	Unreadable []Unreadable `json:"unreadable"`
 	// Replaced lists segments whose spans are in another segment. The server deletes them when it
-	// starts, or when no query reads them any more.
+	// starts, or when no query reads them.
 	Replaced   []string   `json:"replaced"`
 	Logs       []LogRow   `json:"logs"`
 	SpareLogs  Files      `json:"spare_logs"`

@@ -288,7 +288,7 @@ func (s *snapshot) filtered(src source.Source, firstEpoch, applied uint64) sourc
 const deletionDir = "deletions"
 
 // loadDeletions reads the tombstones. Call it before listing segments, because the server removes a
-// tombstone when no segment needs it any more.
+// tombstone when no segment needs it.
 func (s *snapshot) loadDeletions() error {
 	for _, folder := range []string{s.path, s.dir.QuarantineDir()} {
 		tombstones, damaged, err := tombstone.Dir{FS: s.fs, Path: path.Join(folder, deletionDir)}.LoadReadOnly()

@@ -76,7 +76,7 @@ type sampling struct {
 	reads   int // traces
 	spent   int // of Budget.Spans
 	late    bool
-	excess  int // traces of the set that were read, but are not wanted any more
+	excess  int // traces of the set that were read but are no longer wanted
 }
 
 const (

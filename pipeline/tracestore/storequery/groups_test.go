@@ -115,7 +115,7 @@ func TestGroupMemory(t *testing.T) {
 	}
 }
 
-// A counter that is not used any more gives its memory back, also if it did not get all it needed.
+// An unused counter releases its memory, even if it did not get all it needed.
 func TestGroupMemoryIsReleased(t *testing.T) {
 	memory, err := tracestore.Reserve(tracestore.WithAccount(t.Context(), &smallAccount{left: 1 << 18}), 1000)
 	if err != nil {

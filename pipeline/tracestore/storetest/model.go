@@ -85,7 +85,7 @@ func (m *Model) Write(stores ...Subject) {
 	m.Record(b)
 }
 
-// Forget removes the first n requests. Stores must not return their spans any more.
+// Forget removes the first n requests. Stores must no longer return their spans.
 func (m *Model) Forget(n int) {
 	m.written = m.written[n:]
 	m.forgetDeletions(n)

@@ -95,7 +95,7 @@ test('scroll, and the heap after it', async () => {
   report('empty scrolling page, longest frame', '', 'ms', part(blank, 1));
   report('scroll of 100,000 spans, frame p95', '17', 'ms', part(frames, 0.95));
   report('scroll of 100,000 spans, longest frame', '34', 'ms', part(frames, 1));
-  report('scroll of 100,000 spans, processor time per frame', '', 'ms', rows.map((r) => r.work));
+  report('scroll of 100,000 spans, CPU time per frame', '', 'ms', rows.map((r) => r.work));
   const ratio = (share: number): number[] => [quantile(frames.flat(), share) / quantile(blank.flat(), share)];
   report('ratio to the empty page, frame p95', '', '', ratio(0.95));
   report('ratio to the empty page, longest frame', '', '', ratio(1));

@@ -92,7 +92,7 @@ func (t *Table) dropUnpublished() {
 // blockHints is the part of a blockInfo from which hints (whether a block may hold a text) are
 // computed.
 type blockHints struct {
-	sealed              bool // the block is full and visible, and does not change any more
+	sealed              bool // the block is full and visible, and no longer changes
 	encoded, incomplete bool
 	shapes              []source.BlockShape
 	texts               filter // set only if sealed

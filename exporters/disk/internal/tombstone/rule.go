@@ -17,7 +17,7 @@ type Rule struct {
 	traceSet map[otlpdata.TraceID]struct{} // nil if the tombstone names no traces
 }
 
-// NewRule returns the rule of a tombstone, which must not be changed any more.
+// NewRule returns the rule of a tombstone, which must no longer be modified.
 func NewRule(t *Tombstone) *Rule {
 	r := &Rule{Tombstone: t}
 	if len(t.Traces) > 0 {
