@@ -84,7 +84,8 @@ type FieldCounter struct {
 	last            uint64 // the last round that counted it
 	values          map[string]*valueCount
 	other           uint64
-	distinct        int // at least as many values, see Append
+	distinct        int  // at least as many values, see Append
+	skipped         bool // see Skip
 }
 
 // valueCount counts one value. last is as in FieldCounter.
@@ -201,6 +202,7 @@ func (c *FacetCounter) Merge(o *FacetCounter) {
 		f.AddSpans(of.spans, of.selected)
 		f.other += of.other
 		f.distinct = max(f.distinct, of.distinct)
+		f.skipped = f.skipped || of.skipped
 		for _, v := range of.sorted() {
 			f.AddValue(v.text, v.count, v.selected)
 		}
@@ -228,7 +230,7 @@ func (c *FacetCounter) Append(dst []byte, values int) []byte {
 			a.Other -= a.Values[i].Count
 		}
 		dst = appendText(appendNumbers(dst, uint64(f.field.Place)), f.field.Key)
-		dst = appendNumbers(dst, f.spans, f.selected, a.Other, uint64(a.Distinct), uint64(len(a.Values)))
+		dst = appendNumbers(dst, f.spans, f.selected, a.Other, uint64(a.Distinct), one(f.skipped), uint64(len(a.Values)))
 		for i := range a.Values {
 			v := &a.Values[i]
 			dst = appendNumbers(appendText(dst, v.Text), v.Count, v.Selected)
@@ -270,6 +272,7 @@ func (c *FacetCounter) Add(b []byte) {
 		f.AddSpans(number(), number())
 		f.AddOther(number())
 		f.distinct = max(f.distinct, int(number()))
+		f.skipped = number() == 1 || f.skipped
 		for range number() {
 			f.AddValue(text(), number(), number())
 		}
@@ -381,6 +384,16 @@ func (f *FieldCounter) AddOther(spans uint64) { f.other += spans }
 
 // Values are allocated together, for textLength bytes of text each.
 const valuesAtOnce, textLength = 64, 16
+
+// Skip says that AddOther counts values although MaxFacetDistinct is not reached.
+func (f *FieldCounter) Skip() { f.skipped = true }
+
+// Incomplete reports whether values were skipped of a field that has not reached MaxFacetDistinct.
+func (c *FacetCounter) Incomplete() bool {
+	return slices.ContainsFunc(c.fields, func(f *FieldCounter) bool {
+		return f.skipped && max(len(f.values), f.distinct) < MaxFacetDistinct
+	})
+}
 
 // newValue adds a value. It returns nil if a limit is reached.
 func (f *FieldCounter) newValue(text string) *valueCount {

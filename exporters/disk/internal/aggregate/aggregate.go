@@ -100,11 +100,12 @@ type aggregation struct {
 	spent        int           // the part of the budget that it used
 	matchWindows []scan.Window // by source, after heatFromSeries: windows that may have matching spans
 	scanned      int
-	rowsRead     int       // number of rows in blocks that were read
-	partRows     int       // see scanParts
-	counts       *countUse // nil: not used
-	rangeBlocks  int       // see countRange
-	pickedBlocks int       // number of blocks with exemplars
+	rowsRead     int                       // number of rows in blocks that were read
+	partRows     int                       // see scanParts
+	counts       *countUse                 // nil: not used
+	rangeBlocks  int                       // see countRange
+	idFields     map[tracestore.Field]bool // fields that have ids in a range that was counted
+	pickedBlocks int                       // number of blocks with exemplars
 	reasons      tracestore.Reasons
 }
 
@@ -151,10 +152,12 @@ type facetTotal struct {
 	numbers  int                // in the tables of all fields
 	reserved int                // numbers for which memory is reserved
 	memory   *tracestore.Memory // of the query
+	// ids are fields whose values are not counted, because a range before this one has only ids.
+	ids map[tracestore.Field]bool
 }
 
 func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregation {
-	a := &aggregation{query: q, want: want, where: scan.Compile(q)}
+	a := &aggregation{query: q, want: want, where: scan.Compile(q), idFields: make(map[tracestore.Field]bool)}
 	a.newHeat()
 	if want.Facets.Values > 0 {
 		a.targets.facets = newFacetTotal(want.Facets)
@@ -239,6 +242,17 @@ func (a *aggregation) run(ctx context.Context) error {
 	}
 	a.rowsRead = 0
 	err = a.scanParts(ctx, f, t)
+	if err == nil && t.facets != nil && t.facets.counter.Incomplete() { // rare: begin again, without ranges
+		a.counts.forget()
+		a.counts = nil
+		t.facets = newFacetTotal(a.want.Facets)
+		a.targets.facets = t.facets
+		a.chargeMemory()
+		a.newGroups()
+		t.groups = a.targets.groups
+		a.rowsRead = 0
+		err = a.scanParts(ctx, f, t)
+	}
 	share := f.share
 	if err != nil { // after a timeout the partial counts are returned
 		share *= float64(max(a.rowsRead, 1)) / float64(countRows(f.blocks))

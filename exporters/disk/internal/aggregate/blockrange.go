@@ -50,6 +50,9 @@ func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 	one := a.fork(ctx, s.to)
 	defer one.session.Memory.Release()
 	one.plans = a.plans
+	if s.to.facets != nil {
+		one.targets.facets.ids = a.idFields
+	}
 	scan, err := one.rowScan(s.sample, s.src, one.targets)
 	if err != nil {
 		return err
@@ -75,6 +78,11 @@ func (s *rowScan) counted() (c *rangeCounts, complete bool) {
 		f.finishNumbers()
 		c.facets.total, c.facets.codes = f.total, s.counts.append(nil)
 		c.facets.values = f.counter.Append(nil, max(keptValues, s.agg.want.Facets.Values))
+		for _, field := range f.fields {
+			if field.ids && !f.ids[field.of] {
+				c.ids = append(c.ids, field.of)
+			}
+		}
 		complete = !f.counter.OutOfMemory()
 	}
 	if g := s.to.groups; g != nil {
@@ -92,6 +100,12 @@ func (s *rowScan) add(c *rangeCounts) {
 		f.total.merge(&c.facets.total)
 		s.counts.add(c.facets.codes)
 		f.counter.Add(c.facets.values)
+		for _, of := range c.ids {
+			s.agg.idFields[of] = true
+			if field := f.field(of); field != nil {
+				field.ids = true
+			}
+		}
 	}
 	if g := s.to.groups; g != nil {
 		g.total.merge(&c.groups.total)

@@ -43,7 +43,8 @@ type rangeCounts struct {
 		total   total
 		counter *storequery.GroupCounter
 	}
-	lastUse int64 // guarded by countCache.mu
+	ids     []tracestore.Field // fields that have ids; see facetField
+	lastUse int64              // guarded by countCache.mu
 }
 
 // countUse is the use of the cache by one query.
@@ -110,6 +111,17 @@ func (u *countUse) keep(src source.Source, first int, counts *rangeCounts) {
 			}
 		}
 		c.remove(oldest)
+	}
+}
+
+// forget removes the counts of all queries that count the same.
+func (u *countUse) forget() {
+	u.cache.mu.Lock()
+	defer u.cache.mu.Unlock()
+	for key := range u.cache.counts {
+		if key.question == u.question {
+			u.cache.remove(key)
+		}
 	}
 }
 

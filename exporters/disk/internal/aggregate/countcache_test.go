@@ -2,15 +2,20 @@ package aggregate
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
@@ -115,5 +120,37 @@ func TestKeptCounts(t *testing.T) {
 	}
 	if sum != s.counts.memory {
 		t.Errorf("%d bytes are kept, %d were added up", sum, s.counts.memory)
+	}
+}
+
+// TestSkippedIDs checks that values that were skipped as ids are counted if a later query does not
+// include the range with the ids.
+func TestSkippedIDs(t *testing.T) {
+	const ids, users = 20_000, 3
+	s := newRealStore(t, 1, scan.Options{Decoders: 1})
+	for part := range 2 {
+		td := ptrace.NewTraces()
+		list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+		for i := range ids {
+			span := list.AppendEmpty()
+			span.SetTraceID([16]byte{byte(i), byte(i >> 8), byte(part)})
+			span.SetStartTimestamp(pcommon.Timestamp(1 + part))
+			user := fmt.Sprint("user ", i)
+			if part > 0 && i > 5000 { // in the same column
+				user = fmt.Sprint("user ", i%users)
+			}
+			span.Attributes().PutStr("user", user)
+		}
+		s.SegmentOf(t, otlpdata.FromTraces(td, otlpdata.Meta{}))
+	}
+	user := []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "user"}}
+	a := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: user}}
+	for i, q := range []tracestore.Query{{}, {From: scantest.At(2)}, {}, {From: scantest.At(2)}} {
+		got, err := s.Aggregate(t.Context(), q, a)
+		scantest.Must(err)
+		f := got.Facets.Facets[0]
+		if i%2 == 0 && f.Distinct != storequery.MaxFacetDistinct || i%2 == 1 && (f.Distinct != 5001 || f.Other > 0 || f.Values[0].Count < 4999) {
+			t.Errorf("query %d: %d values, %d others, %+v", i, f.Distinct, f.Other, f.Values)
+		}
 	}
 }

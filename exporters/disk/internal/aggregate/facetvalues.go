@@ -128,6 +128,7 @@ func (f *facetSource) finishColumn(id uint32) {
 
 // facetField counts the values of a field other than words.
 type facetField struct {
+	of           tracestore.Field
 	counter      *storequery.FieldCounter
 	numbers      []*numbers // one of each kind
 	hits, misses int        // see note
@@ -157,7 +158,10 @@ func (t *facetTotal) field(of tracestore.Field) *facetField {
 	}
 	f := t.index[counter]
 	if f == nil {
-		f = &facetField{counter: counter}
+		f = &facetField{of: of, counter: counter, ids: t.ids[of]}
+		if f.ids {
+			counter.Skip()
+		}
 		t.fields, t.index[counter] = append(t.fields, f), f
 	}
 	return f
