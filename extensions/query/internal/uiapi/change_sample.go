@@ -37,6 +37,7 @@ type changeSample struct {
 	memory   *tracestore.Memory
 	bytes    int64 // of what is noted
 	services map[string]*serviceSample
+	windows  map[otlpdata.TraceID][]core.Window // of the parts that have a trace
 }
 
 type serviceSample struct{ versions, instances, keys map[string]*sighting }
@@ -52,41 +53,73 @@ var errSampled = errors.New("sample is large enough")
 
 // read reads the sample.
 func (c *changeSample) read(slot *core.Slot, p *changePeriods) error {
-	c.periods, c.services = p, make(map[string]*serviceSample)
+	c.periods, c.services, c.windows = p, make(map[string]*serviceSample), make(map[otlpdata.TraceID][]core.Window)
 	var err error
 	if c.memory, err = tracestore.Reserve(slot.Context(), 0); err != nil {
 		return err
 	}
+	var lists [][]otlpdata.TraceID // of each part
 	for _, times := range [][]core.Window{p.before, {p.current()}} {
 		for _, w := range core.Split(times, changeSlices) {
-			q := tracestore.Query{Tenant: slot.Tenant(), From: w.From, To: w.To, Limit: changeTraces, Budget: slot.Budget()}
-			if err := c.part(slot, q); err != nil {
+			ids, err := c.find(slot, w)
+			if err != nil {
 				return err
 			}
+			lists = append(lists, ids)
 		}
 	}
-	return nil
+	return c.readTraces(slot, lists)
 }
 
-// part reads the spans within the window of a query from the newest traces that it finds.
-func (c *changeSample) part(slot *core.Slot, q tracestore.Query) error {
-	read := 0
-	_, err := slot.Find(q, nil, func(_ otlpdata.TraceID, spans *otlpdata.Batch) error {
-		if read >= maxChangeSpans/(2*changeSlices) {
-			return errSampled
+// find returns the newest traces of a part.
+func (c *changeSample) find(slot *core.Slot, w core.Window) (ids []otlpdata.TraceID, _ error) {
+	q := tracestore.Query{Tenant: slot.Tenant(), From: w.From, To: w.To, Limit: changeTraces, Budget: slot.Budget()}
+	found, err := slot.Store().Find(slot.Context(), q, tracestore.WantIDs)
+	if err != nil {
+		return nil, err
+	}
+	for r, err := range found.All {
+		if err != nil {
+			return nil, err
 		}
-		return tracestore.WalkSpans(spans, func(s tracestore.Span) error {
+		c.windows[r.ID] = append(c.windows[r.ID], w)
+		ids = append(ids, r.ID)
+	}
+	return ids, nil
+}
+
+// readTraces reads the spans of traces within their parts, in turns from each part.
+func (c *changeSample) readTraces(slot *core.Slot, lists [][]otlpdata.TraceID) error {
+	var refs []tracestore.TraceRef
+	for n := range changeTraces {
+		for _, ids := range lists {
+			if n < len(ids) && !slices.Contains(refs, tracestore.TraceRef{ID: ids[n]}) {
+				refs = append(refs, tracestore.TraceRef{ID: ids[n]})
+			}
+		}
+	}
+	read := 0
+	for piece, err := range slot.Store().Traces(slot.Context(), slot.Tenant(), refs) {
+		damage, err := tracestore.DamageOf(err)
+		if err == nil && damage.Complete() {
+			err = c.memory.Resize(c.bytes + int64(piece.Spans.Size()))
+		}
+		if err != nil || !damage.Complete() || read >= maxChangeSpans {
+			return err
+		}
+		err = tracestore.WalkSpans(piece.Spans, func(s tracestore.Span) error {
 			read++
-			if start := time.Unix(0, int64(s.Start)); !start.Before(q.From) && !start.After(q.To) {
+			start := time.Unix(0, int64(s.Start))
+			if slices.ContainsFunc(c.windows[piece.ID], func(w core.Window) bool { return !start.Before(w.From) && !start.After(w.To) }) {
 				c.addSpan(s, !start.Before(c.periods.start))
 			}
-			return c.memory.Resize(c.bytes)
+			return nil
 		})
-	})
-	if errors.Is(err, errSampled) {
-		return nil
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return c.memory.Resize(c.bytes)
 }
 
 // addSpan records the values of a span. now says whether it starts in the range.
