@@ -20,7 +20,7 @@ const Help = lazy<{ onClose: () => void }>(() => import('./dialogs').then((m) =>
 const Login = lazy<{}>(() => import('./dialogs').then((m) => ({ default: m.Login })));
 
 /** Milliseconds after which the dialogs are loaded, so that no key is lost that is typed right after their shortcut: the page comes first. */
-const dialogsAfter = 1000;
+const dialogsAfter = 300;
 
 /** The frame of every page: top bar, dialogs, shortcuts, and the page as main region. Embedded pages have only the main region. */
 export function Shell({ children }: { children: ComponentChildren }) {

@@ -197,6 +197,7 @@ describe('with data', () => {
     await page.goto(url);
     await page.getByRole('main').getByRole('heading').first().waitFor();
     await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').getByRole('combobox').waitFor();
     await page.keyboard.type('u-12 47');
     await page.getByRole('option', { name: /^\{ "u-12 47" \}/ }).waitFor();
     await page.keyboard.press('Enter'); // runs the offered search
@@ -204,6 +205,7 @@ describe('with data', () => {
     await page.goto(url);
     await page.getByRole('main').getByRole('heading').first().waitFor();
     await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').getByRole('combobox').waitFor();
     await page.keyboard.type('explore');
     await page.keyboard.press('Enter');
     await expect.poll(() => new URL(page.url()).pathname).toBe('/search');
