@@ -167,8 +167,8 @@ func row(condition, pipelines string, more ...string) string {
 	return "      - {" + strings.Join(keys, ", ") + "}\n"
 }
 
-// If some pipelines refuse their part of a request for good, the answer is a partial success. After
-// a temporary error, the client sends all again.
+// If some pipelines refuse their part of a request for good, the response is a partial success.
+// After a temporary error, the client sends all again.
 func TestOutcomes(t *testing.T) {
 	p := start(t, "    table:\n"+row(`attributes["env"] == "prod"`, "a")+"    default_pipelines: [traces/b]\n")
 	p.refuse["a"] = pipeline.Permanent(errors.New("no"))

@@ -308,7 +308,7 @@ func (a *aggregation) countTotals(ctx context.Context, rows string) (t total, er
 	return t, a.one(ctx, sql, &t.spans, &t.errors, &t.selected)
 }
 
-// one reads the only row of an answer.
+// one reads the only row of a result.
 func (a *aggregation) one(ctx context.Context, sql string, to ...any) error {
 	return a.each(ctx, sql, to, func() error { return nil })
 }

@@ -117,7 +117,7 @@ type insert struct {
 	done   bool // was published
 }
 
-// open prepares the cursor of a tenant with a feed, unless there is one: inserts up to now are not
+// open prepares the cursor of a tenant with a feed, unless there is one. Earlier inserts are not
 // published.
 func (f *follower) open(ctx context.Context, tenant string) error {
 	f.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// row is the current row of an answer.
+// row is the current row of a result.
 type row struct {
 	db.Rows
 	memory *tracestore.Memory // of the query

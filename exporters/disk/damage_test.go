@@ -147,7 +147,7 @@ func (v *victim) check(t testing.TB, name string, content []byte) error {
 	return v.compare(t, e, func() bool { return logs.Len() > 0 })
 }
 
-// compare compares the answers of a store with what it should hold.
+// compare compares the results of a store with what it should hold.
 func (v *victim) compare(t testing.TB, e *exporter, reported func() bool) error {
 	byID, warned := map[int]int{}, map[int]bool{}
 	for first := 0; first < v.spans; first += spansPerTrace {

@@ -103,7 +103,7 @@ func searchFor(t testing.TB, text string) question {
 	}}
 }
 
-// answers asks all questions. An answer that is not complete is "".
+// answers asks all questions. A result that is not complete is "".
 func answers(t testing.TB, e *exporter, list []question) (all []string, err error) {
 	for _, q := range list {
 		answer, complete, err := q.ask(t.Context(), e)

@@ -203,7 +203,7 @@ func TestNotFoundInV1(t *testing.T) {
 	}
 }
 
-// TestOperationsWithoutKinds checks the answers of servers that list only names.
+// TestOperationsWithoutKinds checks the responses of servers that list only names.
 func TestOperationsWithoutKinds(t *testing.T) {
 	f := &fake{}
 	r := &reader1{operations: &storage_v1.GetOperationsResponse{OperationNames: []string{"b", "a"}}}

@@ -173,7 +173,7 @@ func TestCapabilitiesFollowTheServer(t *testing.T) {
 	}
 }
 
-// outcome ends an answer.
+// outcome ends a response.
 func outcome(o tracestore.Outcome, limited bool) []storewire.FoundPart {
 	return []storewire.FoundPart{{End: &storewire.FindEnd{Outcome: o, Limited: limited}}}
 }
@@ -223,7 +223,7 @@ func searchStore(t *testing.T, q tracestore.Query, want tracestore.Want, change 
 	return ids, res.Outcome(), nil
 }
 
-// TestLimitedAnswers checks that a search continues when the server has ended an answer at its own
+// TestLimitedAnswers checks that a search continues when the server has ended a response at its own
 // limit.
 func TestLimitedAnswers(t *testing.T) {
 	next := func(id byte) tracestore.Cursor {
@@ -248,7 +248,7 @@ func TestLimitedAnswers(t *testing.T) {
 }
 
 // TestIncorrectStoreServer checks that a server that does not follow the protocol causes an error
-// or a partial answer, and never a wrong or endless one.
+// or a partial response, and never a wrong or endless one.
 func TestIncorrectStoreServer(t *testing.T) {
 	end := outcome(tracestore.Outcome{}, false)
 	cursor := tracestore.Cursor{Start: 5, Set: true}
@@ -291,8 +291,8 @@ func TestIncorrectStoreServer(t *testing.T) {
 	}
 }
 
-// TestNewerStoreServer checks that an answer with reasons says that it lacks what only a newer
-// server knows, and that other answers are used without it.
+// TestNewerStoreServer checks that a response with reasons says that it lacks what only a newer
+// server knows, and that other responses are used without it.
 func TestNewerStoreServer(t *testing.T) {
 	type newerPart struct {
 		Trace    *tracestore.Result

@@ -46,7 +46,7 @@ func TestBytesPassThrough(t *testing.T) {
 	}
 }
 
-// Callers without a queue wait for the answer, so records do not wait for more.
+// Callers without a queue wait for the response, so records do not wait for more.
 func TestLingerDelaysNoCaller(t *testing.T) {
 	cluster := startCluster(t, 1)
 	e := start(t, fixture(), cluster.ListenAddrs(), func(c *config) {

@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
-// answer is an answer of a name server.
+// answer is a response of a name server.
 type answer struct {
 	hosts []string
 	err   error
@@ -31,7 +31,7 @@ func (e *exporter) addresses() []string {
 	return all
 }
 
-// The backends follow the answers of DNS, in any order; a failure changes nothing.
+// The backends follow the responses of DNS, in any order; a failure changes nothing.
 func TestDNS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var next atomic.Pointer[answer]

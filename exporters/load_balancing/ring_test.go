@@ -73,7 +73,7 @@ func TestRingMovement(t *testing.T) {
 	}
 }
 
-// The order of an answer does not matter.
+// The order of a response does not matter.
 func TestRingOrder(t *testing.T) {
 	list := addresses(7)
 	shuffled := slices.Clone(list)

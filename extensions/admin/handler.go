@@ -73,7 +73,7 @@ func isPrivileged(r *http.Request) bool {
 	return false
 }
 
-// notFound is the answer for an unknown path.
+// notFound is the response for an unknown path.
 const notFound = "not found; this port serves /, /healthz, /readyz, /status, /metrics, /version, /log-level, " +
 	"/status/details, /sampling, /debug/pprof/, /debug/vars, and operations of components below /receivers/, /exporters/ and /extensions/"
 

@@ -58,7 +58,7 @@ func TestStoreFails(t *testing.T) {
 }
 
 // TestDamagedTrace: the response for a partly damaged trace has the other parts and a
-// warning. Only if nothing of it can be read, the answer is an error, which says why.
+// warning. Only if nothing of it can be read, the response is an error, which says why.
 func TestDamagedTrace(t *testing.T) {
 	const damage = "a part of seg/1 with 4096 spans cannot be read"
 	logCore, logs := observer.New(zapcore.ErrorLevel)
@@ -99,7 +99,7 @@ func TestDamagedTrace(t *testing.T) {
 	}
 }
 
-// If the store fails after a part of the answer was sent, the connection is closed within the
+// If the store fails after a part of the response was sent, the connection is closed within the
 // answer.
 func TestStoreFailsMidAnswer(t *testing.T) {
 	logCore, logs := observer.New(zapcore.ErrorLevel)
@@ -160,7 +160,7 @@ func TestSlowStore(t *testing.T) {
 	f("/api/v3/trace-summaries?"+wholeDay, 0, http.StatusGatewayTimeout, textV3)
 }
 
-// TestSlowRemoteStore checks that an answer does not name query_timeout if a store in another
+// TestSlowRemoteStore checks that a response does not name query_timeout if a store in another
 // process has ended the query before.
 func TestSlowRemoteStore(t *testing.T) {
 	store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))

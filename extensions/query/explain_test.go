@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
-// explained is the part of an answer of /api/ui/v1/explain that the tests read.
+// explained is the part of a response of /api/ui/v1/explain that the tests read.
 type explained struct {
 	Selected, Rest struct {
 		Traces, Estimated int

@@ -29,7 +29,7 @@ type explainedWorld struct {
 // plantedCause is an input with which calls of an operation fail or are slow.
 type plantedCause struct {
 	kind         string
-	field, value string  // as in the answer; value is "" for numbers
+	field, value string  // as in the response; value is "" for numbers
 	service      string  // of the operation
 	operation    string  // that is affected
 	share        float64 // of the calls with the input that are affected

@@ -21,7 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
-// answerTime is a time in an answer.
+// answerTime is a time in a response.
 type answerTime struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler. Texts are nanoseconds.
@@ -35,7 +35,7 @@ func (a *answerTime) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// toldIncident is what an answer says about the incident of a service.
+// toldIncident is what a response says about the incident of a service.
 type toldIncident struct {
 	Name          string
 	Kind          string
@@ -109,7 +109,7 @@ func (p *plantedIncident) text() string {
 	return text
 }
 
-// near reports whether an answer names the time of an incident, which may be wrong by a few
+// near reports whether a response names the time of an incident, which may be wrong by a few
 // minutes, because calls fail by chance.
 func (p *plantedIncident) near(start, end *answerTime, precision time.Duration) bool {
 	is := func(t *answerTime, before time.Duration) bool {
@@ -127,7 +127,7 @@ func (p *plantedIncident) near(start, end *answerTime, precision time.Duration) 
 
 const toTheMinute = 7 * time.Minute
 
-// check returns what is wrong in what an answer says about the source, or "".
+// check returns what is wrong in what a response says about the source, or "".
 func (p *plantedIncident) check(i *toldIncident) string {
 	if i == nil {
 		return "missed"

@@ -65,7 +65,7 @@ func TestTooManyQueries(t *testing.T) {
 	}
 }
 
-// slowClient reads the first part of an answer, and nothing more until it disconnects.
+// slowClient reads the first part of a response, and nothing more until it disconnects.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	takes chan struct{}

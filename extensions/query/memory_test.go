@@ -59,7 +59,7 @@ func (o *oneTraceWriter) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// heapWatcher is a client that measures the heap at every tenth part of an answer.
+// heapWatcher is a client that measures the heap at every tenth part of a response.
 type heapWatcher struct {
 	querytest.Discard
 	parts int

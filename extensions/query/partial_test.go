@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 )
 
-// TestPartialAnswers checks that all answers that count or list what several stores have say which
-// store is missing.
+// TestPartialAnswers checks that all responses that count or list what several stores have say
+// which store is missing.
 func TestPartialAnswers(t *testing.T) {
 	const day = "start=1714521600000000000&end=1714608000000000000"
 	works := querytest.FilledMemory(t, querytest.Shop())

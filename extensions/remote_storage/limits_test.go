@@ -40,7 +40,7 @@ func TestTooManyReads(t *testing.T) {
 	}
 }
 
-// TestSlowClient checks that a client that does not receive its answer occupies a slot only until
+// TestSlowClient checks that a client that does not receive its response occupies a slot only until
 // the timeout.
 func TestSlowClient(t *testing.T) {
 	s := &store{}

@@ -304,7 +304,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestDependencies checks that an answer has the links of the protocol and, for clients of this
+// TestDependencies checks that a response has the links of the protocol and, for clients of this
 // program, all fields of the edges.
 func TestDependencies(t *testing.T) {
 	conn := serve(t, &store{}, nil)

@@ -94,7 +94,7 @@ func next[A any](stream grpc.ClientStream) (a A, err error) {
 	return a, storewire.Only(storewire.NewAnswer(message, nil), &a)
 }
 
-// answerTo receives an answer that has one value, and its error.
+// answerTo receives a response that has one value, and its error.
 func answerTo[A, Q any](ctx context.Context, conn *grpc.ClientConn, method string, q *Q) (a A, err error) {
 	stream, err := call(ctx, conn, method, q)
 	if err != nil {

@@ -184,7 +184,7 @@ func strategyJSON(t *testing.T, e *extension, tenant, service string) string {
 	return string(b)
 }
 
-// Checks the forms of answers, that probabilities survive a restart, and explanations.
+// Checks the forms of responses, that probabilities survive a restart, and explanations.
 func TestAdaptive(t *testing.T) {
 	const known = `{"strategyType":"PROBABILISTIC","operationSampling":{"defaultSamplingProbability":0.001,"defaultLowerBoundTracesPerSecond":0.5,` +
 		`"perOperationStrategies":[{"operation":"GET /","probabilisticSampling":{"samplingRate":0.0001}}],"defaultUpperBoundTracesPerSecond":0}}`

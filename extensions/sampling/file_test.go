@@ -118,7 +118,7 @@ func TestWarnings(t *testing.T) {
 	expect("probabilistic 0.5", "")
 }
 
-// The answer to a client from before a change is shown as outdated.
+// The response to a client from before a change is shown as outdated.
 func TestOutdatedAnswer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.json")
 	write(t, file, "0.5")

@@ -48,7 +48,7 @@ func (c *collector) answers(f func(service, tenant string) (*api_v2.SamplingStra
 	c.answer = f
 }
 
-// limit returns an answer with a limit of traces per second.
+// limit returns a response with a limit of traces per second.
 func limit(n int32) func(string, string) (*api_v2.SamplingStrategyResponse, error) {
 	return func(string, string) (*api_v2.SamplingStrategyResponse, error) {
 		return &api_v2.SamplingStrategyResponse{StrategyType: api_v2.SamplingStrategyType_RATE_LIMITING,
@@ -100,8 +100,8 @@ func startAgent(t *testing.T, addr string, change ...func(*RemoteConfig)) *agent
 	return a
 }
 
-// An answer is cached while it is fresh. After that it is requested anew; if the collector fails,
-// the cached answer is used until it is too old.
+// A response is cached while it is fresh. After that it is requested anew; if the collector fails,
+// the cached response is used until it is too old.
 func TestRemote(t *testing.T) {
 	c := startCollector(t)
 	a := startAgent(t, c.addr)
@@ -303,7 +303,7 @@ func TestCacheIsLimited(t *testing.T) {
 	}
 }
 
-// An agent passes on the answers of a collector unchanged, in all forms.
+// An agent passes on the responses of a collector unchanged, in all forms.
 func TestAgentAndCollector(t *testing.T) {
 	collector, _ := start(t, withListeners(fileConfig("testdata/strategies.json")))
 	a := startAgent(t, collector.Addr("grpc"), func(r *RemoteConfig) { r.Compression = client.CompressionNone })

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
-// TestStorageTypes checks the answer to each store of Jaeger 1, as a variable and as a flag.
+// TestStorageTypes checks what replaces each store of Jaeger 1, as a variable and as a flag.
 func TestStorageTypes(t *testing.T) {
 	const old = "spans that it has stored are not read: keep the old query service until they have expired"
 	f := func(store, preset, want string) {

@@ -87,7 +87,7 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// TestManyKeys checks that the fields of the answer are those that the most spans of all stores
+// TestManyKeys checks that the fields of the result are those that the most spans of all stores
 // have, although each store prefers others.
 func TestManyKeys(t *testing.T) {
 	facets := func(first string) *tracestore.Facets {
@@ -234,7 +234,7 @@ func TestThinGroups(t *testing.T) {
 	}
 }
 
-// TestUnusableAggregates checks that an answer that is not for the request is left out, and named.
+// TestUnusableAggregates checks that a result that is not for the request is left out, and named.
 func TestUnusableAggregates(t *testing.T) {
 	cell := func(c tracestore.HeatCell) tracestore.Aggregate {
 		heatmap := &tracestore.Heatmap{Step: second, Share: 1, Cells: []tracestore.HeatCell{c}}

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// answer is the answer of one store.
+// answer is the result of one store.
 type answer[A any] struct {
 	store string // name
 	value A

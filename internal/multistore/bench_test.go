@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// largeAggregate returns an answer of one of several stores: a heatmap of 2000 columns, 50 fields
+// largeAggregate returns a result of one of several stores: a heatmap of 2000 columns, 50 fields
 // with 1000 values, and 1000 groups. Half of the values and groups differ from those of other
 // stores.
 func largeAggregate(store int) tracestore.Aggregate {
@@ -44,7 +44,7 @@ func largeAggregate(store int) tracestore.Aggregate {
 	return a
 }
 
-// BenchmarkMergeAggregates merges the answers of 4 stores.
+// BenchmarkMergeAggregates merges the results of 4 stores.
 func BenchmarkMergeAggregates(b *testing.B) {
 	var answers []answer[tracestore.Aggregate]
 	for i := range 4 {

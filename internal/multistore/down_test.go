@@ -130,7 +130,7 @@ func readIDs(all iter.Seq2[tracestore.Trace, error]) (read []string, failure err
 	return read, nil
 }
 
-// TestStoreDown checks that every answer without one of several stores has everything of the
+// TestStoreDown checks that every result without one of several stores has everything of the
 // others, and names the store that is missing.
 func TestStoreDown(t *testing.T) {
 	s, ctx := withDown(t), t.Context()
@@ -421,7 +421,7 @@ func withSilent(t *testing.T, s silent) *Store {
 	return New(Named{"first", first}, Named{"silent", s}, Named{"last", last})
 }
 
-// TestSilentStore checks that a store that does not answer leaves time for the answers of the
+// TestSilentStore checks that a store that does not answer leaves time for the results of the
 // others, also to several calls one after the other. The time is fake.
 func TestSilentStore(t *testing.T) {
 	one := openMemory(t)

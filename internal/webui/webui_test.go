@@ -84,7 +84,7 @@ func TestPage(t *testing.T) {
 }
 
 // The paths of views have the page for every client. Other paths have it for browsers that open
-// them; programs do not get it instead of an answer of an API.
+// them; programs do not get it instead of a response of an API.
 func TestFallbackIsForBrowsers(t *testing.T) {
 	s := site(t)
 	for _, c := range []struct {
@@ -116,7 +116,7 @@ func TestFallbackIsForBrowsers(t *testing.T) {
 		if w.Code != c.status {
 			t.Errorf("%v: %d", c, w.Code)
 		}
-		// A cache must not give the answer for one client to another.
+		// A cache must not give the response for one client to another.
 		decides := strings.HasSuffix(c.path, "/v1/traces") || c.path == "/base/searches"
 		if h := w.Header(); h.Get("Cache-Control") != "no-store" || decides && h.Get("Vary") != "Accept" {
 			t.Errorf("%v: %v", c, h)

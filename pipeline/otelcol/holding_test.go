@@ -82,7 +82,7 @@ func (h *holdings) check(t *testing.T, made, dropped, held int64) {
 
 var errRefused = errors.New("refused")
 
-// Spans that a component refuses after the client has its answer are lost, so they count as
+// Spans that a component refuses after the client has its response are lost, so they count as
 // dropped.
 func TestRefusedAfterAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

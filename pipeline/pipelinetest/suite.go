@@ -68,8 +68,8 @@ func processorSubject(f pipeline.Factory, o ProcessorOptions) *subject {
 	return &subject{factory: f, config: fixed(o.Config), expect: o.Expect, partial: true}
 }
 
-// Connector runs the suite for a connector type. Config may name the pipeline `traces/next`, which is
-// the only one that the connector feeds.
+// Connector runs the suite for a connector type. Config may name the pipeline `traces/next`, which
+// is the only one that the connector feeds.
 func Connector(t *testing.T, f pipeline.Factory, o ProcessorOptions) { Processor(t, f, o) }
 
 // ExporterOptions describe the configuration of an exporter and how to find what it has exported.
@@ -126,7 +126,7 @@ type subject struct {
 	noTenant  bool                      // tenants are not transported
 	partial   bool                      // senders get the number of rejected spans
 	discards  bool
-	silent    bool // senders get no answer
+	silent    bool // senders get no response
 }
 
 // isProcessor reports whether the component is a processor.

@@ -51,7 +51,7 @@ func (s *suite) sendWith(ctx context.Context, p *program, r request) error {
 	return s.within("sending", func() error { return s.sub.send(ctx, addr, r.traces) })
 }
 
-// outcome is the answer to a request.
+// outcome is the response to a request.
 type outcome struct {
 	request request
 	err     error

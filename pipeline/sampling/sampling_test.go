@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// forms holds all forms of answers, by name.
+// forms holds all forms of responses, by name.
 var forms = map[string]struct {
 	strategy *Strategy
 	json     string
@@ -46,7 +46,7 @@ var forms = map[string]struct {
 	},
 }
 
-// provider always returns the same answer and records the request.
+// provider always returns the same response and records the request.
 type provider struct {
 	strategy *Strategy
 	err      error

@@ -57,7 +57,7 @@ func TestIsOwn(t *testing.T) {
 	f(false, "shop", selftrace.Scope)
 }
 
-// serve does what listeners and edges do with a request, and returns the header of the answer.
+// serve does what listeners and edges do with a request, and returns the header of the response.
 func serve(t *selftrace.Tracer, headers http.Header, b *otlpdata.Batch, failure error) (response string) {
 	ctx, r := t.Request(context.Background(), "POST", time.Now(), propagation.HeaderCarrier(headers))
 	r.MarkRead(time.Now())

@@ -400,7 +400,7 @@ func TestUndecodableMessageIsCounted(t *testing.T) {
 		conn, _ := f.grpc(grpcConfig(), noop)
 		garbage := server.Raw("\xff\xff\xff")
 		err := conn.Invoke(t.Context(), "/test.Echo/Message", &garbage, &server.Raw{}, grpc.ForceCodecV2(server.RawCodec()))
-		synctest.Wait() // the call is counted when it ends, just after its answer
+		synctest.Wait() // the call is counted when it ends, just after its response
 		if status.Code(err) != codes.Internal || f.refused(server.ReasonUndecodable) != 1 {
 			t.Errorf("got %v, counted %v", err, f.refused(server.ReasonUndecodable))
 		}

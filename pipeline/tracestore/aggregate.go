@@ -80,7 +80,7 @@ const (
 	MaxFacetValues = 1000
 )
 
-// Aggregate is the answer of an Aggregator.
+// Aggregate is the result of an Aggregator.
 type Aggregate struct {
 	// Spans and Errors (spans with the status error) are the totals of the first requested part:
 	// the heatmap, the facets, or the groups. If none was requested, they are counted on their own.

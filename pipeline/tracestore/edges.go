@@ -65,7 +65,7 @@ func (q *EdgeQuery) Selects(parent, child string) bool {
 	return q.Service == "" || q.Service == parent || q.Service == child
 }
 
-// EdgeGraph is the answer to an EdgeQuery.
+// EdgeGraph is the result of an EdgeQuery.
 type EdgeGraph struct {
 	// Edges are sorted by parent, child, peer and connection. Each has at least one call.
 	Edges []CallEdge

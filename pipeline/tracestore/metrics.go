@@ -45,7 +45,7 @@ func (q *MetricsQuery) Window() (from, to uint64, ok bool) {
 	return Query{From: q.From, To: q.To}.Window()
 }
 
-// MetricsAnswer is the answer of Metrics.
+// MetricsAnswer is the result of Metrics.
 type MetricsAnswer struct {
 	// Series are sorted by service and operation. Each has at least one point.
 	Series []MetricSeries

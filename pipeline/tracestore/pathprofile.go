@@ -52,7 +52,7 @@ func (o PathOptions) Check() error {
 	return nil
 }
 
-// PathProfile is the answer of a PathProfiler.
+// PathProfile is the result of a PathProfiler.
 type PathProfile struct {
 	// Paths are the call paths of all examined traces. Parents come before their children; siblings
 	// are sorted by service, name and kind.

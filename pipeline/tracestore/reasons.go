@@ -22,7 +22,7 @@ const (
 	ReasonUnavailable                   // a store or a part of it does not respond
 )
 
-// Reason says why an answer is incomplete.
+// Reason says why a result is incomplete.
 type Reason struct {
 	Kind ReasonKind
 	// Store is the name of the store that the reason is about, if several stores were asked.

@@ -41,7 +41,7 @@ func (c *clients) send(tenant, name string, n int) {
 	synctest.Wait()
 }
 
-// check waits for all answers and compares them with the expected times.
+// check waits for all responses and compares them with the expected times.
 func (c *clients) check(sends int, want map[string]time.Duration) {
 	c.t.Helper()
 	c.wg.Wait()

@@ -36,7 +36,7 @@ func (w *watched) Stop(ctx context.Context) error {
 	return w.receiver.Stop(ctx)
 }
 
-// A producer gets no answer from the receiver: this one waits until its record is committed, or
+// A producer gets no response from the receiver: this one waits until its record is committed, or
 // until the receiver has stopped.
 func TestConformance(t *testing.T) {
 	c := newCluster(t, 1)

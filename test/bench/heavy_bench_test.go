@@ -186,7 +186,7 @@ func (h *heavy) ingest() float64 {
 	return float64(r.Acked) / time.Since(start).Seconds()
 }
 
-// ask sends a request and reads the answer.
+// ask sends a request and reads the response.
 func (h *heavy) ask(path string) {
 	start := time.Now()
 	var a heavyAnswer
@@ -208,7 +208,7 @@ func (h *heavy) ask(path string) {
 	}
 }
 
-// report logs the answers of each route and reports how long refused requests waited.
+// report logs the responses of each route and reports how long refused requests waited.
 func (h *heavy) report() {
 	refused, good, bad := []time.Duration{0}, 0, 0
 	var log strings.Builder

@@ -154,7 +154,7 @@ func (m *manyNames) send(tenant string, first, services int) {
 		if err != nil {
 			panic(err)
 		}
-		io.Copy(io.Discard, resp.Body) //nolint:errcheck // of an answer without content
+		io.Copy(io.Discard, resp.Body) //nolint:errcheck // of a response without content
 		resp.Body.Close()
 		switch resp.StatusCode {
 		case http.StatusOK:

@@ -173,7 +173,7 @@ func (t *together) queries() queryResult {
 	return queryResult{len(took), t.cpu() - before, took[len(took)/2]}
 }
 
-// get sends a GET request and returns an error unless the answer has status 200 and a body.
+// get sends a GET request and returns an error unless the response has status 200 and a body.
 func get(url string) error {
 	r, err := http.Get(url)
 	if err != nil {

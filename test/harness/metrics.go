@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Metrics returns the samples of /metrics by name and labels, written as in the answer.
+// Metrics returns the samples of /metrics by name and labels, written as in the response.
 func Metrics(tb testing.TB, adminURL string) map[string]float64 {
 	tb.Helper()
 	status, body := Fetch(tb, adminURL+"/metrics")
@@ -29,9 +29,9 @@ func Metrics(tb testing.TB, adminURL string) map[string]float64 {
 	return out
 }
 
-// CheckAccounting waits until nothing is in flight (a client can have its answer before the server
-// releases the memory of the request), checks that the metrics account for every span, and returns
-// them. For receivers, received = accepted + refused. For exporters, in = sent + refused.
+// CheckAccounting waits until nothing is in flight (a client can have its response before the
+// server releases the memory of the request), checks that the metrics account for every span, and
+// returns them. For receivers, received = accepted + refused. For exporters, in = sent + refused.
 func CheckAccounting(tb testing.TB, adminURL string) map[string]float64 {
 	tb.Helper()
 	var metrics map[string]float64

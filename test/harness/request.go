@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Fetch gets a URL and returns status and body of the answer.
+// Fetch gets a URL and returns status and body of the response.
 func Fetch(tb testing.TB, url string) (status int, body []byte) {
 	tb.Helper()
 	resp, err := http.Get(url)
@@ -24,7 +24,7 @@ func Fetch(tb testing.TB, url string) (status int, body []byte) {
 	return resp.StatusCode, b
 }
 
-// Request sends a request and returns status and body of the answer. Headers are written as name,
+// Request sends a request and returns status and body of the response. Headers are written as name,
 // value, name, value; those with an empty value are omitted. The content type is JSON unless a
 // header sets it.
 func Request(tb testing.TB, method, url, body string, header ...string) (status int, answer string) {

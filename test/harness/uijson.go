@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// UIAnswer is an answer of the query API at /api, as its clients decode it.
+// UIAnswer is a response of the query API at /api, as its clients decode it.
 type UIAnswer struct {
 	Data   json.RawMessage
 	Total  int
@@ -18,7 +18,7 @@ type UIAnswer struct {
 	}
 }
 
-// UITrace is a trace in an answer of the query API.
+// UITrace is a trace in a response of the query API.
 type UITrace struct {
 	TraceID   string
 	Spans     []UISpan
@@ -26,7 +26,7 @@ type UITrace struct {
 	Warnings  []string
 }
 
-// UISpan is a span in an answer of the query API. Times are in microseconds.
+// UISpan is a span in a response of the query API. Times are in microseconds.
 type UISpan struct {
 	TraceID, SpanID, OperationName, ProcessID string
 	References                                []UIReference

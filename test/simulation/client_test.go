@@ -172,7 +172,7 @@ func (c *sender) send(ctx context.Context, request ptraceotlp.ExportRequest) err
 	return rejected(answer)
 }
 
-// rejected returns an error unless the answer accepts all spans.
+// rejected returns an error unless the response accepts all spans.
 func rejected(answer ptraceotlp.ExportResponse) error {
 	if p := answer.PartialSuccess(); p.RejectedSpans() > 0 {
 		return fmt.Errorf("%d spans rejected: %s", p.RejectedSpans(), p.ErrorMessage())

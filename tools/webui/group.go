@@ -148,7 +148,7 @@ func (b *bundle) pages(users []string, importers map[string][]string) []string {
 	return sorted(pages)
 }
 
-// groupName returns the name of a group: the names of its users' sources, or of their folders.
+// groupName returns the name of a group: the names of the sources that use it, or of their folders.
 func (b *bundle) groupName(users string) string {
 	var names []string
 	for user := range strings.SplitSeq(users, " ") {

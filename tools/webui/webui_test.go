@@ -152,7 +152,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBudget checks the sizes: what a page needs at its start, and everything.
+// TestBudget checks the sizes: of the files that a page loads at its start, and of all files.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	f := func(start, total int, want string) {

@@ -1,5 +1,5 @@
 // Package webhook sends spans to a web server and receives them: an exporter and a receiver of the
-// same protocol. A request is a POST of encoded OTLP. The answer is JSON:
+// same protocol. A request is a POST of encoded OTLP. The response is JSON:
 //
 //	{"rejected": 2, "error": "span has no name"}
 //
@@ -20,7 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// answer is the answer to a request.
+// answer is the response to a request.
 type answer struct {
 	Rejected int64  `json:"rejected"`
 	Error    string `json:"error,omitempty"`

@@ -3,7 +3,7 @@
 //	curl --data 'backup copy 5300' localhost:4320
 //
 // A line is `service operation duration_ms`. It becomes a trace of one span that ended when the
-// request arrived. The answer is `ok`, or what is wrong.
+// request arrived. The response is `ok`, or what is wrong.
 package lines
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
-// parse decodes a trace like an answer.
+// parse decodes a trace like a response.
 func parse(t testing.TB, traceJSON string) *shownTrace {
 	t.Helper()
 	got, err := parseAnswer(200, []byte(`{"data":[`+traceJSON+`]}`))
@@ -78,7 +78,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Any change of an answer is detected.
+// Any change of a response is detected.
 func TestEveryChangeIsNoticed(t *testing.T) {
 	soak.SkipIfRaced(t)
 	for i := range 4 {
@@ -174,7 +174,7 @@ func TestIgnoredTags(t *testing.T) {
 	}
 }
 
-// No answer makes the comparison panic.
+// No response makes the comparison panic.
 func FuzzAnswer(f *testing.F) {
 	want := generate(1, someTime).show()
 	f.Add(200, shownJSON(f, want))

@@ -46,7 +46,7 @@ type backend struct {
 	mu     sync.Mutex
 	answer map[string][]byte // by trace id
 	reads  map[string]int
-	// change edits the answer to the nth reading of a trace; may be nil.
+	// change edits the response to the nth reading of a trace; may be nil.
 	change func(n int, r *http.Request, status int, body string) (int, string)
 	refuse func(n int) (status int, body string) // the nth write; status 0 takes it
 	writes int

@@ -26,8 +26,8 @@ func TestTracesStayTheSame(t *testing.T) {
 	golden.Check(t, file, append(got, '\n'))
 }
 
-// The answer that the canary expects equals the answer that the current query API returns for the
-// same spans.
+// The response that the canary expects equals the response that the current query API returns for
+// the same spans.
 func TestExpectationsAreWhatTheAPIShows(t *testing.T) {
 	for i := range 500 {
 		tr := generate(7, someTime.Add(time.Duration(i)*time.Second))

@@ -56,7 +56,7 @@ func (x *examination) zeroRates() (found []Finding) {
 	return found
 }
 
-// strategy is the answer to a client.
+// strategy is the response to a client.
 type strategy struct {
 	text string
 	none bool // no trace is sampled

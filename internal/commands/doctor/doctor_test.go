@@ -77,7 +77,7 @@ func TestSyncKeepsOtherFiles(t *testing.T) {
 	}
 }
 
-// The answer of another host has whole seconds, and was made between two local times.
+// The response of another host has whole seconds, and was made between two local times.
 func TestSkew(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
 	f := func(there time.Duration, want Verdict, found string) {

@@ -52,7 +52,7 @@ type Result struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Report is the answer of the command.
+// Report is the result of the command.
 type Report struct {
 	Version string   `json:"version"`         // of this program
 	Running bool     `json:"running"`         // whether a process with this configuration runs and responds

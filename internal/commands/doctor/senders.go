@@ -55,7 +55,7 @@ func sendOTLP(ctx context.Context, x *examination, l *listener, s *testSpan) err
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // the answer was read
+	defer conn.Close() //nolint:errcheck // the response was read
 	request := ptraceotlp.NewExportRequest()
 	if err := request.UnmarshalProto(s.encode()); err != nil {
 		return err
@@ -102,7 +102,7 @@ func sendPostSpans(ctx context.Context, x *examination, l *listener, s *testSpan
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // the answer was read
+	defer conn.Close() //nolint:errcheck // the response was read
 	const maxRequest = 1 << 20
 	return native.SplitPostSpans(b, maxRequest, func() []byte { return nil }, func(request []byte, _ int) error {
 		var message api_v2.PostSpansRequest
@@ -133,7 +133,7 @@ func sendDatagram(method string, format newProtocol) func(context.Context, *exam
 		if err != nil {
 			return err
 		}
-		defer conn.Close() //nolint:errcheck // there is no answer
+		defer conn.Close() //nolint:errcheck // there is no response
 		_, err = conn.Write(body)
 		return err
 	}

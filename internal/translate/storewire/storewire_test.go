@@ -109,7 +109,7 @@ func questions() []wire {
 	}
 }
 
-// answers returns an answer of each type.
+// answers returns a response of each type.
 func answers() []wire {
 	at := time.Unix(1_700_000_000, 5).UTC()
 	few := tracestore.PathCounts{Traces: 1, Calls: 2, SelfTime: 3, SelfSquares: 9, CallSquares: 4}
@@ -299,7 +299,7 @@ func TestInvalidMessages(t *testing.T) {
 	}
 }
 
-// TestInvalidAnswers checks that numbers of answers are within their bounds.
+// TestInvalidAnswers checks that numbers of responses are within their bounds.
 func TestInvalidAnswers(t *testing.T) {
 	type badHistogram struct{ Durations []uint64 }
 	for name, w := range map[string]wire{
@@ -327,7 +327,7 @@ func TestInvalidAnswers(t *testing.T) {
 	}
 }
 
-// TestConstantsOfNewerServers checks that an answer whose reasons or connections this program does
+// TestConstantsOfNewerServers checks that a response whose reasons or connections this program does
 // not know keeps its meaning.
 func TestConstantsOfNewerServers(t *testing.T) {
 	b, err := Encode(&tracestore.EdgeGraph{Reasons: tracestore.Reasons{{Kind: 99, Text: "new"}, {}},

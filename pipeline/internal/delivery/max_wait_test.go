@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// While a next hop is unreachable, a client gets its answer within max_wait and before its own
+// While a next hop is unreachable, a client gets its response within max_wait and before its own
 // deadline: it may retry, after a delay.
 func TestClientIsAnsweredInTime(t *testing.T) {
 	refused := func(context.Context, *otlpdata.Batch) error {
@@ -32,7 +32,7 @@ func TestClientIsAnsweredInTime(t *testing.T) {
 		settings string
 		deadline time.Duration // of the client; 0: none
 		send     hosttest.SendFunc
-		after    time.Duration // of the answer
+		after    time.Duration // of the response
 		code     codes.Code
 		reason   string
 	}{
@@ -82,7 +82,7 @@ func TestClientIsAnsweredInTime(t *testing.T) {
 	}
 }
 
-// The answer names the component in which the spans waited, and the setting that ended the wait.
+// The response names the component in which the spans waited, and the setting that ended the wait.
 func TestLateAnswerNamesComponentAndSetting(t *testing.T) {
 	for _, c := range []struct {
 		settings string

@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// Stopping a queue on disk waits briefly for current attempts. Batches with an answer are removed.
+// Stopping a queue on disk waits briefly for current attempts. Batches with a response are removed.
 func TestStopOfQueueOnDisk(t *testing.T) {
 	hang := func(ctx context.Context, _ *otlpdata.Batch) error {
 		<-ctx.Done()

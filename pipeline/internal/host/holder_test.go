@@ -248,7 +248,7 @@ func TestHoldersStayBalanced(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(round)))
 			s := startShelves(t, "shelf, step", time.Duration(r.IntN(2))*time.Minute)
 			answers := rand.New(rand.NewPCG(seed, ^uint64(round)))
-			var mu sync.Mutex // of answers and arrived: components also stop in the background
+			var mu sync.Mutex // of responses and arrived: components also stop in the background
 			arrived := map[string]int{}
 			s.w.Accept = func(_ string, b *otlpdata.Batch) error {
 				mu.Lock()

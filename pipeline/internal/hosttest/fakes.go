@@ -76,7 +76,7 @@ func (c *SinkConfig) Validate() error {
 // Sink is the `sink` exporter: a store in memory that can be referenced as a [Reader].
 type Sink struct{ Part }
 
-// Consume returns the answer of World.Accept.
+// Consume returns the response of World.Accept.
 func (s *Sink) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if s.World.Accept == nil {
 		return nil

@@ -137,7 +137,7 @@ func (a *account) Grow(n int64) error {
 
 func (a *account) Shrink(n int64) { *a += account(n) }
 
-// TestCounterMemory checks that what does not fit into memory is not counted, and that the answer
+// TestCounterMemory checks that what does not fit into memory is not counted, and that the result
 // says so.
 func TestCounterMemory(t *testing.T) {
 	left := account(64 << 10)

@@ -141,7 +141,7 @@ func halfway(deadline time.Time) time.Time {
 	return deadline.Add(-time.Until(deadline) / 2)
 }
 
-// note records why the answer is not complete.
+// note records why the result is not complete.
 func (p *profiler) note(kind tracestore.ReasonKind, text string) {
 	p.reasons.Add(tracestore.Reason{Kind: kind, Text: text})
 }

@@ -130,7 +130,7 @@ func TestExcessTraces(t *testing.T) {
 	}
 }
 
-// TestReasonsOfDamage checks that the answer does not repeat what many reads say about one file.
+// TestReasonsOfDamage checks that the result does not repeat what many reads say about one file.
 func TestReasonsOfDamage(t *testing.T) {
 	p := &profiler{}
 	for i := range 100 {

@@ -210,7 +210,7 @@ func (c *FacetCounter) Merge(o *FacetCounter) {
 }
 
 // Append appends what was counted to dst, in a form that Add reads. Of a field with other values it
-// appends the given number of values that an answer lists first, unless the query requests all, and
+// appends the given number of values that a result lists first, unless the query requests all, and
 // the rest as other values.
 func (c *FacetCounter) Append(dst []byte, values int) []byte {
 	dst = appendNumbers(dst, c.spans, c.selected)
@@ -432,7 +432,7 @@ func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
 	return out
 }
 
-// answered returns the fields of the answer, and the number of omitted fields.
+// answered returns the fields of the result, and the number of omitted fields.
 func (c *FacetCounter) answered() (fields []*FieldCounter, omitted int) {
 	if len(c.query.Fields) > 0 {
 		return c.fields, 0

@@ -90,7 +90,7 @@ func TestGroupsOfSeveralValues(t *testing.T) {
 	}
 }
 
-// Without memory, further groups are counted together, and the answer says so.
+// Without memory, further groups are counted together, and the result says so.
 func TestGroupMemory(t *testing.T) {
 	field := tracestore.Field{Place: tracestore.Name}
 	a, err := NewAggregateCounter(tracestore.Query{}, tracestore.Aggregation{

@@ -78,7 +78,7 @@ func TestOtherOperations(t *testing.T) {
 	}
 }
 
-// TestMetricsLimit checks that an answer with too many points is incomplete.
+// TestMetricsLimit checks that a result with too many points is incomplete.
 func TestMetricsLimit(t *testing.T) {
 	const limit = 100
 	counter := func() *MetricsCounter {

@@ -82,7 +82,7 @@ type setAggregation struct {
 	sampling    bool               // countSample sets share; otherwise visit does
 	share       float64
 	parts       partSpread
-	stopped     tracestore.Reasons // why the answer is incomplete, other than by damage
+	stopped     tracestore.Reasons // why the result is incomplete, other than by damage
 }
 
 func newSetAggregation(ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, a SetAggregation) *setAggregation {

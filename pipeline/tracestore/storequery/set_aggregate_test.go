@@ -143,7 +143,7 @@ func TestAggregateSetDeadline(t *testing.T) {
 	}
 }
 
-// TestAggregateSetDamage checks that damage makes an answer incomplete, and that the rest is
+// TestAggregateSetDamage checks that damage makes a result incomplete, and that the rest is
 // counted.
 func TestAggregateSetDamage(t *testing.T) {
 	for name, set := range rareSets() {
@@ -174,7 +174,7 @@ func (a *fullAccount) Grow(n int64) error {
 }
 
 // TestAggregateSetMemory checks that all memory is given back, and that too little is an error, or
-// a partial answer if something was counted before.
+// a partial result if something was counted before.
 func TestAggregateSetMemory(t *testing.T) {
 	store, q := exploredStore(t)
 	set := rareSets()["candidates"]

@@ -25,7 +25,7 @@ func (c *endingContext) Err() error {
 }
 
 // checkLongValues checks that a query whose context ends while a regular expression examines a long
-// value returns the error of the context or the correct answer.
+// value returns the error of the context or the correct result.
 func checkLongValues(s *suite) {
 	r := newRequest("x")
 	for id := range uint64(2) {

@@ -21,7 +21,7 @@ import (
 // for floating-point rounding. Quantiles must not be too high.
 const quantileError = 0.0215
 
-// pointKey identifies a point of an answer.
+// pointKey identifies a point of a result.
 type pointKey struct {
 	service, operation string
 	start              uint64
@@ -73,7 +73,7 @@ func (o *oracle) metrics(tenant string, q tracestore.MetricsQuery) map[pointKey]
 	return points
 }
 
-// checkMetricsOf compares the answer to a query with the calls sent.
+// checkMetricsOf compares the result of a query with the sent calls.
 func (s *suite) checkMetricsOf(m tracestore.Metrics, tenant string, q tracestore.MetricsQuery) {
 	s.Helper()
 	got, err := m.Metrics(s.ctx, tenant, q)
@@ -85,7 +85,7 @@ func (s *suite) checkMetricsOf(m tracestore.Metrics, tenant string, q tracestore
 	}
 }
 
-// diffMetrics describes the first difference between an answer and the expected points.
+// diffMetrics describes the first difference between a result and the expected points.
 func diffMetrics(got tracestore.MetricsAnswer, want map[pointKey]*expectedPoint, q tracestore.MetricsQuery) error {
 	if !got.Complete() || got.Step != q.StepLength() {
 		return fmt.Errorf("answer has reasons %v, step=%d; want no reasons, step=%d",
@@ -247,7 +247,7 @@ func (s *suite) checkAllMetrics(m tracestore.Metrics) {
 	}
 }
 
-// checkRandomMetricsQuery compares the answer to a random query.
+// checkRandomMetricsQuery compares the result of a random query.
 func (s *suite) checkRandomMetricsQuery(g *generator, m tracestore.Metrics) {
 	s.Helper()
 	tenant := pick(g, allTenants()...)

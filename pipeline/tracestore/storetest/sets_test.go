@@ -39,7 +39,7 @@ func rewritesParts(change func(storequery.SpanSet) storequery.SpanSet) planner {
 	return rewritesQuery(func(_ *tracestore.Query, set storequery.SpanSet) storequery.SpanSet { return walk(set) })
 }
 
-// rewritesAnswer returns a planner that modifies the answer of storequery.Find.
+// rewritesAnswer returns a planner that modifies the result of storequery.Find.
 func rewritesAnswer(change func(q tracestore.Query, all []tracestore.Result, o *tracestore.Outcome) []tracestore.Result) planner {
 	return func(
 		ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,

@@ -627,7 +627,7 @@ func (w overstatesShare) Aggregate(ctx context.Context, q tracestore.Query, a tr
 	})
 }
 
-// modify changes the answer of the correct store.
+// modify changes the result of the correct store.
 func (n *referenceStore) modify(
 	ctx context.Context, q tracestore.Query, a tracestore.Aggregation, f func(*tracestore.Aggregate),
 ) (tracestore.Aggregate, error) {

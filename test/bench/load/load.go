@@ -63,7 +63,7 @@ const (
 	maxDelay       = 5 * time.Second
 )
 
-// Run sends all requests and returns after the last answer. When ctx ends, Run sends no more
+// Run sends all requests and returns after the last response. When ctx ends, Run sends no more
 // requests, requests in flight fail, and Run returns the error of ctx. Answers with errors are
 // counted; Run does not return them.
 func Run(ctx context.Context, o Options, requests iter.Seq[bench.Request]) (Result, error) {

@@ -115,7 +115,7 @@ func checkClient(t *testing.T, d *deployment, c client, start time.Time) {
 	golden.Check(t, filepath.Join("testdata", "clients", c.name+".golden"), got)
 }
 
-// awaitTrace waits until a trace has all its spans: a client over UDP gets no answer.
+// awaitTrace waits until a trace has all its spans: a client over UDP gets no response.
 func awaitTrace(t *testing.T, collector *harness.Process, s sent) harness.UITrace {
 	t.Helper()
 	url := collector.QueryURL() + "/api/traces/" + s.Trace

@@ -139,7 +139,7 @@ func needsNoOtherModules(t *testing.T) {
 	}
 }
 
-// post sends text over HTTPS and returns the text of the answer.
+// post sends text over HTTPS and returns the text of the response.
 func post(t *testing.T, client *tls.Config, addr, text string) string {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: client}

@@ -52,7 +52,7 @@ type demoAPI struct {
 	now time.Time
 }
 
-// get reads the data of an answer.
+// get reads the data of a response.
 func (a demoAPI) get(name, query string, into any) {
 	a.t.Helper()
 	all := fmt.Sprintf("%s%s?start=%d&end=%d&%s", a.url, name, a.now.Add(-15*time.Minute).UnixNano(), a.now.UnixNano(), query)

@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// doctorReport is the answer of `tracing doctor --json`.
+// doctorReport is the output of `tracing doctor --json`.
 type doctorReport struct {
 	Version string
 	Running bool

@@ -144,7 +144,7 @@ func otlpReceiverOverHTTP(t *testing.T) {
 	})
 }
 
-// postOTLP sends spans and interprets the answer as the OTLP specification says.
+// postOTLP sends spans and interprets the response as the OTLP specification says.
 func postOTLP(ctx context.Context, addr string, td ptrace.Traces) error {
 	body, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
 	if err != nil {

@@ -36,7 +36,7 @@ var deletedTraces = []int{0, 22, 30, 47}
 
 // TestDamagedStore damages one file of the store of a killed program, in which deletions are
 // pending: flips a bit, truncates, deletes or overwrites it. The program starts every time. It
-// returns no span that was not stored, and no deleted one. An answer is complete and that of the
+// returns no span that was not stored, and no deleted one. A response is complete and that of the
 // sound store, or it says that it is incomplete, and so do the log, the metrics and the status.
 func TestDamagedStore(t *testing.T) {
 	rounds, seed := soak.Rounds(t, 25, 4), soak.Seed(t)
@@ -233,7 +233,7 @@ func storedTrace(i int, began time.Time, n int) string {
 // foundTrace is what a program answers to a request for a trace.
 type foundTrace struct {
 	spans      map[string]string // by id: what was stored
-	incomplete bool              // the answer says so
+	incomplete bool              // the response says so
 }
 
 // readTraces requests every trace by id, and all of them by a search, which finds the same.
@@ -266,7 +266,7 @@ func readTraces(t *testing.T, p *harness.Process) (traces []foundTrace) {
 	return traces
 }
 
-// spanContents returns the content of the spans in an answer by trace and span id.
+// spanContents returns the content of the spans in a response by trace and span id.
 func spanContents(t *testing.T, body []byte) map[string]string {
 	t.Helper()
 	contents := map[string]string{}
@@ -288,7 +288,8 @@ func spanContents(t *testing.T, body []byte) map[string]string {
 }
 
 // compareTraces compares what a damaged store returns with what the sound one does. It returns the
-// number of spans that are missing, and of those that are missing without a message in the answer.
+// number of spans that are missing, and of those that are missing without a message in the
+// response.
 func compareTraces(t *testing.T, got, want []foundTrace) (lost, silent int) {
 	t.Helper()
 	for i := range got {

@@ -20,7 +20,7 @@ type storeQuestion struct {
 	route  string
 	params url.Values
 	// counts returns numbers by what they count. An incomplete result has a part of each. It is
-	// nil if an incomplete answer may have others, as calls whose caller cannot be read.
+	// nil if an incomplete response may have others, as calls whose caller cannot be read.
 	counts func(t *testing.T, data json.RawMessage) map[string]float64
 }
 
@@ -54,7 +54,7 @@ func storeQuestions(began time.Time) (list []*storeQuestion) {
 	return list
 }
 
-// answer is an answer to a question. Data and counts of a complete one are the same at any time.
+// answer is a response to a question. Data and counts of a complete one are the same at any time.
 type answer struct {
 	complete bool
 	data     any
@@ -91,7 +91,7 @@ func askStore(t *testing.T, p *harness.Process, q *storeQuestion) (a answer) {
 	return a
 }
 
-// askAll asks all questions and returns the answers in their order.
+// askAll asks all questions and returns the responses in their order.
 func askAll(t *testing.T, p *harness.Process, list []*storeQuestion) (answers []answer) {
 	t.Helper()
 	for _, q := range list {
@@ -100,8 +100,8 @@ func askAll(t *testing.T, p *harness.Process, list []*storeQuestion) (answers []
 	return answers
 }
 
-// checkAnswers compares the answers of a damaged store with those of the sound one: a complete one
-// is the same, an incomplete one has nothing else and counts nothing more often. It returns the
+// checkAnswers compares the responses of a damaged store with those of the sound one: a complete
+// one is the same, an incomplete one has nothing else and counts nothing more often. It returns the
 // number of incomplete ones.
 func checkAnswers(t *testing.T, list []*storeQuestion, got, want []answer) (incomplete int) {
 	t.Helper()

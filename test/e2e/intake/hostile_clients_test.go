@@ -87,7 +87,7 @@ type attack struct {
 	grpc, http string
 }
 
-// attacks returns the attacks by name. Each returns an error if the answer is not the expected
+// attacks returns the attacks by name. Each returns an error if the response is not the expected
 // refusal.
 func (a *attack) attacks() map[string]func(context.Context) error {
 	zeros := make([]byte, 1<<28)

@@ -80,7 +80,7 @@ func TestMalformedRequests(t *testing.T) {
 	harness.CheckAccounting(t, p.AdminURL())
 }
 
-// httpCase is a malformed HTTP request and its answer.
+// httpCase is a malformed HTTP request and its response.
 type httpCase struct {
 	name, method, path, contentType, encoding string
 	body                                      []byte

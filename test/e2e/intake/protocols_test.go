@@ -126,8 +126,8 @@ func TestTextInEveryProtocol(t *testing.T) {
 	}
 }
 
-// awaitSpan waits for a trace of one span, because UDP clients get no answer, and returns the span
-// and its service.
+// awaitSpan waits for a trace of one span, because UDP clients get no response, and returns the
+// span and its service.
 func awaitSpan(t *testing.T, p *inprocess.Program, id string) (harness.UISpan, string) {
 	t.Helper()
 	var span harness.UISpan

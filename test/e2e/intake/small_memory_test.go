@@ -83,7 +83,7 @@ func bomb(t *testing.T, url string) {
 	}
 }
 
-// slowBody sends all but the end of a large body and waits for the answer.
+// slowBody sends all but the end of a large body and waits for the response.
 func slowBody(t *testing.T, address string) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -100,7 +100,7 @@ func slowBody(t *testing.T, address string) {
 		}
 	}
 	conn.SetReadDeadline(time.Now().Add(time.Second))
-	io.Copy(io.Discard, conn) //nolint:errcheck // the answer does not matter
+	io.Copy(io.Discard, conn) //nolint:errcheck // the response does not matter
 }
 
 // search runs a search that returns much, several times.

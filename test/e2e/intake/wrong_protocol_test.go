@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// A client with the port of another protocol gets an answer that says so where its protocol allows
+// A client with the port of another protocol gets a response that says so where its protocol allows
 // one; the server counts and logs the connection.
 func TestWrongProtocol(t *testing.T) {
 	p := harness.RunAllInOne(t, t.TempDir())

@@ -200,7 +200,7 @@ func (c *clients) sendOnce() {
 
 func newTraceID() string { return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()) }
 
-// try sends a request and ignores the answer.
+// try sends a request and ignores the response.
 func try(method, url, body string) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {

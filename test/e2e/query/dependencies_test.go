@@ -20,7 +20,7 @@ type link struct{ Parent, Child, ConnectionType string }
 // linkTotals are the totals of its calls.
 type linkTotals struct{ CallCount, ErrorCount, DurationSum int }
 
-// linkAnswer is an element of the answer.
+// linkAnswer is an element of the response.
 type linkAnswer struct {
 	link
 	linkTotals

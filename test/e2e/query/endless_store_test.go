@@ -52,7 +52,7 @@ func (endlessStore) GetServices(context.Context, *storage_v2.GetServicesRequest)
 }
 
 // TestEndlessStore checks that a store without end does not deny the spans of another one: its part
-// is cut, and the answer names it. A message above the limit of the client is 502.
+// is cut, and the response names it. A message above the limit of the client is 502.
 func TestEndlessStore(t *testing.T) {
 	ln, err := net.Listen("tcp", "localhost:0")
 	if err != nil {

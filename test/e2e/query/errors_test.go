@@ -116,7 +116,7 @@ func checkErrors(p *inprocess.Program, hour time.Time) {
 	}
 }
 
-// clock returns a time in an answer as duration since the beginning of the hour.
+// clock returns a time in a response as duration since the beginning of the hour.
 func clock(nanos string, hour time.Time) string {
 	n, err := strconv.ParseInt(nanos, 10, 64)
 	if err != nil {

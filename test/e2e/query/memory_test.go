@@ -46,7 +46,7 @@ func TestMemoryOfLargestTrace(t *testing.T) {
 	}
 }
 
-// download returns the length of an answer in bytes, and whether it contains the warning about a
+// download returns the length of a response in bytes, and whether it contains the warning about a
 // cut trace.
 func download(t *testing.T, url string) (length int, cut bool) {
 	t.Helper()

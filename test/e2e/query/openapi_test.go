@@ -198,7 +198,7 @@ func askExample(t *testing.T, server, path, method string, o *apiOperation) (med
 	return mediaType, body
 }
 
-// instances returns what an answer has to validate: one value, or the values of its lines.
+// instances returns what a response has to validate: one value, or the values of its lines.
 func instances(t *testing.T, mediaType string, body []byte) (values []any) {
 	t.Helper()
 	texts := [][]byte{body}

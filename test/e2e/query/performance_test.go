@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
-// rateAnswer is an answer of /api/metrics.
+// rateAnswer is a response of /api/metrics.
 type rateAnswer struct {
 	Metrics []struct {
 		Labels       []struct{ Name, Value string }
@@ -137,7 +137,7 @@ func sortedKeys[V any](m map[minuteKey]V) []string {
 	return out
 }
 
-// rates returns the points of an answer that have calls. A point covers the minute before its
+// rates returns the points of a response that have calls. A point covers the minute before its
 // timestamp.
 func rates(p *inprocess.Program, what string, params url.Values) map[minuteKey]float64 {
 	p.T.Helper()

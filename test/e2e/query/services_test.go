@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
-// serviceSeries is a service in an answer of /api/ui/v1/services.
+// serviceSeries is a service in a response of /api/ui/v1/services.
 type serviceSeries struct {
 	Name          string
 	Calls, Errors []int
@@ -35,7 +35,7 @@ type servicesAnswer struct {
 	Errors []any
 }
 
-// page decodes the answer of a route of /api/ui/v1.
+// page decodes the response of a route of /api/ui/v1.
 func page(p *inprocess.Program, path string, answer any) {
 	p.T.Helper()
 	status, body := harness.Fetch(p.T, p.QueryURL()+"/api/ui/v1/"+path)
@@ -131,7 +131,7 @@ func TestFirstSpan(t *testing.T) {
 	}
 }
 
-// ingestAnswer is an answer of /api/ui/v1/ingest.
+// ingestAnswer is a response of /api/ui/v1/ingest.
 type ingestAnswer struct {
 	Data struct {
 		Receives                                    bool

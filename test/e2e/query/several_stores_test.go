@@ -72,7 +72,7 @@ service: {data_dir: %q, extensions: [query, admin]}
 	return f
 }
 
-// answerOf returns the status of an answer, and its body after the header that may say what is
+// answerOf returns the status of a response, and its body after the header that may say what is
 // missing.
 func answerOf(t *testing.T, address string) (int, string) {
 	t.Helper()
@@ -112,7 +112,7 @@ func otherPaths(start time.Time, service, id string) []string {
 }
 
 // TestSeveralStores checks that a query service over the stores of three collectors answers all
-// requests as one store with the same spans does. While one of them is down, every answer is
+// requests as one store with the same spans does. While one of them is down, every response is
 // partial and names it.
 func TestSeveralStores(t *testing.T) {
 	f := runFleet(t, 3)

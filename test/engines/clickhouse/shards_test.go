@@ -48,13 +48,13 @@ func unreplicated(sql string) string {
 	return replicatedEngine.ReplaceAllString(sql, "$1(")
 }
 
-// answer is the part of answers that says whether they are complete.
+// answer is the part of responses that says whether they are complete.
 type answer struct {
 	complete bool
 	reason   string
 }
 
-// answersOf returns the answers of a store to queries of the last hours.
+// answersOf returns the responses of a store to queries of the last hours.
 func answersOf(t *testing.T, store any, from, to time.Time) map[string]answer {
 	t.Helper()
 	ctx, all := t.Context(), make(map[string]answer)
@@ -141,7 +141,7 @@ func TestMissingShard(t *testing.T) {
 	if c, err := as[sampling.Store](t, store).LatestCalculation(t.Context()); err == nil {
 		t.Errorf("the latest calculation without a shard is %v", c)
 	}
-	// A query service that starts now is degraded, and ready, because it has partial answers.
+	// A query service that starts now is degraded, and ready, because it has partial responses.
 	first := make(chan error, 1)
 	openBy(t, f, s, database, func(c *clickhouse.Config, set *pipeline.Settings) {
 		c.Cluster, c.Schema = clickhouse.ClusterConfig{Name: "shop", Sharded: true}, "check"

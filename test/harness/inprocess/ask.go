@@ -15,7 +15,7 @@ func (p *Program) PostOTLP(contentType, body string) (status int, answer string)
 	return harness.Request(p.T, http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", body, "Content-Type", contentType)
 }
 
-// Ask gets a path of the query API and decodes the data of the answer. It fails the test if the
+// Ask gets a path of the query API and decodes the data of the response. It fails the test if the
 // answer is an error.
 func Ask[T any](p *Program, path string) T {
 	p.T.Helper()
@@ -31,8 +31,8 @@ func Ask[T any](p *Program, path string) T {
 	return data
 }
 
-// Search returns the ids of the traces that a search finds, in the order of the answer. Parameters
-// are written as name, value, name, value.
+// Search returns the ids of the traces that a search finds, in the order of the response.
+// Parameters are written as name, value, name, value.
 func (p *Program) Search(params ...string) []string {
 	p.T.Helper()
 	v := url.Values{}

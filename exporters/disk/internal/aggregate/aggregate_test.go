@@ -45,7 +45,7 @@ func randomAggregation(w *scantest.Generator, q tracestore.Query) tracestore.Agg
 	return a
 }
 
-// expectAggregate returns the answer by definition.
+// expectAggregate returns the result by definition.
 func expectAggregate(w *scantest.Generator, q tracestore.Query, a tracestore.Aggregation) tracestore.Aggregate {
 	c, err := storequery.NewAggregateCounter(q, a)
 	scantest.Must(err)
@@ -239,7 +239,7 @@ func TestAggregateWithinBudget(t *testing.T) {
 }
 
 // checkEstimate compares the estimate from a sample with the number of all spans. Blocks hold
-// similar traces, so an estimate from few blocks can be wrong by several times, and the answer must
+// similar traces, so an estimate from few blocks can be wrong by several times, and the result must
 // say so.
 func checkEstimate(t *testing.T, budget int, got, whole tracestore.Aggregate) {
 	t.Helper()
@@ -427,7 +427,7 @@ func TestScattered(t *testing.T) {
 	}
 }
 
-// TestAggregatePastDamage checks that readable spans are counted and that the answer names the
+// TestAggregatePastDamage checks that readable spans are counted and that the result names the
 // damage.
 func TestAggregatePastDamage(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(1, 9))}
@@ -444,7 +444,7 @@ func TestAggregatePastDamage(t *testing.T) {
 }
 
 // TestAggregateEnds checks that a cancelled call fails and that a call past its deadline returns a
-// partial answer.
+// partial result.
 func TestAggregateEnds(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(1, 9))}
 	s := openStore(1, 5, scan.Options{})

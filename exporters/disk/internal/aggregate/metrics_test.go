@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// countMetrics returns the answer by definition: it counts the spans of batches without duplicates.
+// countMetrics returns the result by definition: it counts the spans of batches without duplicates.
 func countMetrics(tb testing.TB, q tracestore.MetricsQuery, sent []*otlpdata.Batch) tracestore.MetricsAnswer {
 	tb.Helper()
 	c, seen := storequery.NewMetricsCounter(q), storequery.NewDedup()
@@ -229,7 +229,7 @@ func TestMetricsOfFullBuckets(t *testing.T) {
 	checkMetrics(t, s.Aggregator, []*otlpdata.Batch{b})
 }
 
-// TestMetricsOfDamagedRows checks that unreadable rows are missing and that the answer says so.
+// TestMetricsOfDamagedRows checks that unreadable rows are missing and that the result says so.
 func TestMetricsOfDamagedRows(t *testing.T) {
 	s := openStore(2, 7, scan.Options{})
 	var sent []*otlpdata.Batch

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// TestDamage checks that results are correct in spite of damage, and that an answer says if it may
+// TestDamage checks that results are correct in spite of damage, and that a result says if it may
 // be incomplete.
 func TestDamage(t *testing.T) {
 	seed := rand.Uint64()

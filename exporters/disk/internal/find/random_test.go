@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// expect returns the answer to a query by definition.
+// expect returns the result of a query by definition.
 func expect(w *scantest.Generator, q tracestore.Query) []match {
 	from, to, ok := q.Window()
 	best := make(map[otlpdata.TraceID]uint64)

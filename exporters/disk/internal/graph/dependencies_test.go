@@ -71,7 +71,7 @@ func TestCallsOfCutTraces(t *testing.T) {
 	apart.checkWindows(t, sent)
 }
 
-// flawed is a segment with damaged or incomplete statistics. Rows still give a complete answer.
+// flawed is a segment with damaged or incomplete statistics. Rows still give a complete result.
 type flawed struct {
 	*segment.Segment
 	edges, orphans, index error
@@ -127,7 +127,7 @@ func TestCallsPastBadStatistics(t *testing.T) {
 	}
 }
 
-// TestCallsOfDamagedRows checks that unreadable rows are missing and that the answer says so.
+// TestCallsOfDamagedRows checks that unreadable rows are missing and that the result says so.
 func TestCallsOfDamagedRows(t *testing.T) {
 	s := openStore(2, 7, scan.Options{})
 	sent := scantest.CutTraces(t, 20, 100, scantest.Day)
@@ -147,7 +147,7 @@ func TestCallsOfDamagedRows(t *testing.T) {
 }
 
 // TestFarLookupsAreLimited checks that a search for parents that takes too long is stopped and that
-// the answer says so.
+// the result says so.
 func TestFarLookupsAreLimited(t *testing.T) {
 	s := newRealStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 10, 100, scantest.Day)

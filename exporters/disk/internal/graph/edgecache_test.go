@@ -147,7 +147,7 @@ func TestEdgeCacheSearchesMemtables(t *testing.T) {
 	}
 }
 
-// TestEdgeCacheAfterDamage checks that every answer says that it is incomplete because of damage.
+// TestEdgeCacheAfterDamage checks that every result says that it is incomplete because of damage.
 func TestEdgeCacheAfterDamage(t *testing.T) {
 	s := newRealStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 3, 90, scantest.Day)

@@ -76,7 +76,7 @@ func TestPeersOfRareKeys(t *testing.T) {
 	sealed.checkPeers(t, time.Time{}, time.Time{}, sent)
 }
 
-// TestTooManyPeers checks that an answer with too many peers says so.
+// TestTooManyPeers checks that a result with too many peers says so.
 func TestTooManyPeers(t *testing.T) {
 	const more = 100
 	sent := lonely(storequery.MaxPeerEdges+more, func(n int, s ptrace.Span) { s.Attributes().PutStr("peer.service", fmt.Sprint("peer ", n)) })

@@ -177,7 +177,7 @@ func (c *candidates) hidesAll(b blockSummary) bool {
 		!slices.ContainsFunc(b.shapes, func(s source.BlockShape) bool { return !c.coversShape(s.Shape) })
 }
 
-// mayHide reports whether the rule may hide a row. For a rule without traces the answer is exact;
+// mayHide reports whether the rule may hide a row. For a rule without traces the result is exact;
 // for a rule with traces the caller also has to check the trace id.
 func (c *candidates) mayHide(shape uint32, start uint64) bool {
 	switch {

@@ -53,7 +53,7 @@ type Options struct {
 	// ArchiveWriter passes spans to the archive and counts them. nil uses Archive itself.
 	ArchiveWriter pipeline.Consumer
 	Limits        Limits
-	Memory        *pipeline.Budget // shared by all answers
+	Memory        *pipeline.Budget // shared by all responses
 	Logger        *zap.Logger
 	Metrics       prometheus.Registerer
 	Tracer        *selftrace.Tracer // nil makes no spans

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Names is a list of names for an answer.
+// Names is a list of names for a response.
 type Names[T any] struct {
 	List       []T                // sorted; must not be changed
 	Incomplete tracestore.Reasons // why names are missing

@@ -32,7 +32,7 @@ func rates(t *testing.T, conn *grpc.ClientConn, method string, in proto.Message,
 	return out.Metrics, err
 }
 
-// gRPC and HTTP give the same answer, over HTTP as the JSON form of the protobuf message.
+// gRPC and HTTP give the same response, over HTTP as the JSON form of the protobuf message.
 func TestMetricsEqualHTTP(t *testing.T) {
 	store := querytest.NewStore(querytest.Shop())
 	b, _ := querytest.NewBackend(t, store)

@@ -300,7 +300,7 @@ func TestGRPCAdjusts(t *testing.T) {
 	}
 }
 
-// Incomplete answers have a trailer, and truncated traces a warning.
+// Incomplete responses have a trailer, and truncated traces a warning.
 func TestGRPCIncompleteAnswersWarn(t *testing.T) {
 	store := querytest.NewStore(tracesOfSizes(8, 1))
 	store.Outcome = tracestore.Outcome{Reasons: tracestore.Because(tracestore.ReasonDamage, "gave up")}
@@ -399,7 +399,7 @@ func TestGRPCCancelsStore(t *testing.T) {
 	}
 }
 
-// A client that does not read its answer occupies a slot until the call times out. Others are
+// A client that does not read its response occupies a slot until the call times out. Others are
 // rejected as overload until then.
 func TestGRPCSlowReader(t *testing.T) {
 	td := ptrace.NewTraces()
@@ -415,7 +415,7 @@ func TestGRPCSlowReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := slow.Header(); err != nil { // the answer has begun
+	if _, err := slow.Header(); err != nil { // the response has begun
 		t.Fatal(err)
 	}
 	_, err = client.GetServices(t.Context(), &api_v3.GetServicesRequest{})

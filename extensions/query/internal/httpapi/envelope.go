@@ -15,7 +15,7 @@ type Error struct {
 	TraceID string `json:"traceID,omitempty"`
 }
 
-// Footer is what follows `data` in an answer.
+// Footer is what follows `data` in a response.
 type Footer struct {
 	Total  int     `json:"total"`
 	Limit  int     `json:"limit"`
@@ -30,7 +30,7 @@ func (f *Footer) AddError(msg string) {
 	}
 }
 
-// envelope is an answer without data.
+// envelope is a response without data.
 type envelope struct {
 	Data any `json:"data"`
 	Footer

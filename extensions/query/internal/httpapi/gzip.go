@@ -72,7 +72,7 @@ func (g *gzipWriter) WriteHeader(status int) {
 	}
 }
 
-// Write writes a part of the answer.
+// Write writes a part of the response.
 func (g *gzipWriter) Write(p []byte) (int, error) {
 	if !g.begun {
 		g.beginBody(p)
@@ -115,7 +115,7 @@ func compressible(contentType string) bool {
 	return strings.HasPrefix(t, "text/")
 }
 
-// end completes the answer.
+// end completes the response.
 func (g *gzipWriter) end() {
 	switch {
 	case g.gz != nil:

@@ -21,7 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// tracesAnswer is the part of an answer that tests check.
+// tracesAnswer is the part of a response that tests check.
 type tracesAnswer struct {
 	Data []struct {
 		TraceID string            `json:"traceID"`

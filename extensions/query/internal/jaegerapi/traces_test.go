@@ -36,7 +36,7 @@ func TestLargeTraceIsTruncated(t *testing.T) {
 	}
 }
 
-// pieces notes how long the parts are in which an answer is written.
+// pieces notes how long the parts are in which a response is written.
 type pieces struct {
 	*httptest.ResponseRecorder
 	longest int
@@ -47,7 +47,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return p.ResponseRecorder.Write(b)
 }
 
-// A trace is sent while it is encoded, so that what is held of the answer does not grow with the
+// A trace is sent while it is encoded, so that what is held of the response does not grow with the
 // trace.
 func TestLargeTraceIsSentInParts(t *testing.T) {
 	td := ptrace.NewTraces()

@@ -12,7 +12,7 @@ func Ask(t testing.TB, h http.Handler, method, target string) *httptest.Response
 	return Record(h, httptest.NewRequest(method, target, nil))
 }
 
-// Record returns the answer to a request.
+// Record returns the response to a request.
 func Record(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -25,7 +25,7 @@ type Discard struct{ Headers http.Header }
 // NewDiscard returns a Discard.
 func NewDiscard() Discard { return Discard{http.Header{}} }
 
-// Header returns the headers of the answer.
+// Header returns the headers of the response.
 func (d Discard) Header() http.Header { return d.Headers }
 
 // WriteHeader does nothing.

@@ -46,7 +46,7 @@ type Query struct {
 type Metric struct {
 	Operation core.Operation
 	Failure   string // beginning of the text of store errors
-	name      string // end of the name of the answer
+	name      string // end of the name of the response
 	help      string
 	value     func(*window) float64
 }

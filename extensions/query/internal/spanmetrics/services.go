@@ -18,7 +18,7 @@ type ServicesQuery struct {
 	Limit   int // maximum number of services to list
 }
 
-// Services is the answer to a ServicesQuery.
+// Services is the result of a ServicesQuery.
 //
 // The requests of a service are its server and consumer spans. If a service has none, neither in
 // the range nor in the time of the same length before, all its spans count instead.
@@ -69,7 +69,7 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 // requestKinds are the kinds of the spans that are requests.
 func requestKinds() []string { return []string{"server", "consumer"} }
 
-// servicesFetch collects the answer.
+// servicesFetch collects the response.
 type servicesFetch struct {
 	from         callReader
 	query        *ServicesQuery

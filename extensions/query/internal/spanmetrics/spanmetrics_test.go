@@ -137,7 +137,7 @@ func naive(s *tracestore.MetricSeries, op core.Operation, a, b int64) float64 {
 	return durations.Quantile(0.9) / 1e6
 }
 
-// An answer has as many whole series as fit, and a warning if some do not.
+// A response has as many whole series as fit, and a warning if some do not.
 func TestAnswerLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := []tracestore.MetricSeries{randomSeries(r, 0), {}, randomSeries(r, 9), randomSeries(r, 4), randomSeries(r, 5)}

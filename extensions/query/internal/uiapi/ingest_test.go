@@ -35,7 +35,7 @@ func testIntake() status.Intake {
 	}}
 }
 
-// The answer has everything that the process and the store tell. Where there are tenants, it has
+// The response has everything that the process and the store tell. Where there are tenants, it has
 // nothing that depends on the data of all of them.
 func TestIngest(t *testing.T) {
 	store := &holder{Store: querytest.NewStore(querytest.Shop()),

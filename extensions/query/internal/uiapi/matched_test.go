@@ -85,7 +85,7 @@ func TestMatchedOfLongTraces(t *testing.T) {
 	}
 }
 
-// Critical paths of traces that are too long to be read are left out, and the answer says so.
+// Critical paths of traces that are too long to be read are left out, and the response says so.
 func TestCriticalPathsOfLongTraces(t *testing.T) {
 	store := querytest.FilledMemory(t, querytest.Shop())
 	for size, want := range map[int]int{1: 0, 100: 1} {

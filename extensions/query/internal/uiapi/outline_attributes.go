@@ -19,7 +19,7 @@ import (
 
 // Limits of the attributes of a trace.
 const (
-	maxTraceKeys  = 1000 // keys in one answer
+	maxTraceKeys  = 1000 // keys in one response
 	maxTraceValue = 256  // bytes of a value; the rest is cut off
 )
 

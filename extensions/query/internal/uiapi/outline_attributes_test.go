@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// attributesAt asks for the attributes of trace 1 and decodes the data of the answer.
+// attributesAt asks for the attributes of trace 1 and decodes the data of the response.
 func attributesAt(t *testing.T, h http.Handler, path string, data any) {
 	t.Helper()
 	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/outline/1/"+path)

@@ -58,7 +58,7 @@ type outlineSpan struct {
 	name, service   int32
 	parentIndex     int32 // -1 if there is none
 	first, next     int32 // first child that is not placed yet, and next sibling; -1 if there is none
-	answerIndex     int32 // index in the answer
+	answerIndex     int32 // index in the response
 	extras          int32 // 1 + index in outline.extras, 0 for none
 	host            uint32
 	kind, flags     uint8

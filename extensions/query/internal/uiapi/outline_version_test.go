@@ -106,7 +106,7 @@ func TestPolledOutline(t *testing.T) {
 	}
 }
 
-// Damage gives an answer no tag, because it may be repaired.
+// Damage gives a response no tag, because it may be repaired.
 func TestDamagedOutlineHasNoTag(t *testing.T) {
 	s := querytest.NewStore(querytest.Shop())
 	s.Damage = "a part is gone"

@@ -19,7 +19,7 @@ import (
 // sampleStore answers aggregations with a part of what it could count.
 type sampleStore struct {
 	querytest.FullStore
-	share float64 // 0: no answer before the end of the context
+	share float64 // 0: no response before the end of the context
 }
 
 func (s sampleStore) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 )
 
-// servicesJSON is what tests read of an answer.
+// servicesJSON is what tests read of a response.
 type servicesJSON struct {
 	Data struct {
 		Total    seriesJSON

@@ -25,7 +25,7 @@ type planted struct {
 	perHour int
 	hours   int
 	trouble func(before time.Duration) (failing, slower float64)
-	// The incident that the answers name, by the length of the range: nothing if it is missing.
+	// The incident that the responses name, by the length of the range: nothing if it is missing.
 	want map[time.Duration]string
 }
 

@@ -24,11 +24,11 @@ type fault struct {
 	match *regexp.Regexp
 }
 
-// errCut says that a connection has to be closed without an answer.
+// errCut says that a connection has to be closed without a response.
 var errCut = errors.New("connection cut by a fault")
 
 // faults are the faults to come. Tests control them over HTTP: POST adds a fault, DELETE removes
-// all, and every answer has the number of statements hit so far.
+// all, and every response has the number of statements hit so far.
 type faults struct {
 	mu   sync.Mutex
 	list []*fault

@@ -96,7 +96,7 @@ func (h *httpHandler) execute(r *http.Request, params url.Values) (*result, stri
 			return s.insert(head, format, pieces(body))
 		})
 		if err != nil && !errors.Is(err, errCut) {
-			io.Copy(io.Discard, body) //nolint:errcheck // the client reads the answer after its data
+			io.Copy(io.Discard, body) //nolint:errcheck // the client reads the response after its data
 		}
 		return out, "Null", err
 	}

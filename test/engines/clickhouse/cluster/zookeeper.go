@@ -43,7 +43,7 @@ func startZooKeeper(packages, dir string, port int) (*process.Process, error) {
 	return process.Start(cmd, filepath.Join(dir, "zookeeper.log"))
 }
 
-// answerTimeout is how long ZooKeeper may take for an answer. It does not answer at all on some
+// answerTimeout is how long ZooKeeper may take for a response. It does not answer at all on some
 // connections that it accepts while it starts.
 const answerTimeout = 2 * time.Second
 

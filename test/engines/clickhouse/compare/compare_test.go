@@ -171,7 +171,7 @@ const (
 
 var allQueries = []string{byID, newest, summaries, attribute, red, heatmap}
 
-// queries measures each query with different arguments, and checks the answers.
+// queries measures each query with different arguments, and checks the results.
 func queries(b *testing.B, d *data, sub subject, r *report) {
 	b.Helper()
 	ctx, services := b.Context(), d.set.Services()

@@ -17,7 +17,7 @@ import (
 // perRequest is the number of spans of a request of a client.
 const perRequest = 512
 
-// data is what is loaded, and what the answers must be.
+// data is what is loaded, and what the results must be.
 type data struct {
 	set    *bench.Dataset
 	spans  int // exact number

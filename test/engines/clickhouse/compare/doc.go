@@ -8,7 +8,7 @@
 //
 //   - trace by id: the whole trace.
 //   - newest 20 of a service: the ids of traces within an hour. Jaeger's statement has no order, so
-//     that its answer is any 20 traces; "right" is the share of answers that were due.
+//     that its result is any 20 traces; "right" is the share of results that were due.
 //   - newest 20, with summaries: the same with what a list of results shows.
 //   - attribute: the ids of at most 20 traces with one of 20,000 users, without a service.
 //   - calls, errors and durations: of a service, for each minute of an hour.

@@ -87,7 +87,7 @@ func (s *server) create(tb testing.TB, file string) {
 	}
 }
 
-// all reads an answer to its end, and calls each after the scan of a row.
+// all reads a result to its end, and calls each after the scan of a row.
 func all(rows driver.Rows, err error, each func() error, dest ...any) error {
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func all(rows driver.Rows, err error, each func() error, dest ...any) error {
 	return rows.Err()
 }
 
-// ids reads an answer of trace ids in hexadecimal.
+// ids reads a result of trace ids in hexadecimal.
 func ids(rows driver.Rows, err error) (found []otlpdata.TraceID, _ error) {
 	var text string
 	err = all(rows, err, func() error {

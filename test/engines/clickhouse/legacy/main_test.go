@@ -69,7 +69,7 @@ exporters:
 ` + more
 }
 
-// collector starts a collector. A client gets its answer when the servers have stored the spans.
+// collector starts a collector. A client gets its response when the servers have stored the spans.
 func (i *installation) collector(more string) *harness.Process {
 	i.t.Helper()
 	return i.run(i.exporter(more) + `
@@ -143,7 +143,7 @@ func joined(requests iter.Seq[bench.Request], n int) iter.Seq[bench.Request] {
 	}
 }
 
-// scan parses the number in an answer.
+// scan parses the number in a response.
 func scan(answer string, n *int) error { _, err := fmt.Sscan(answer, n); return err }
 
 // waitSynced waits until the replicas of each shard are equal.

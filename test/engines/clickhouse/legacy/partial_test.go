@@ -104,7 +104,7 @@ func TestPartialAnswers(t *testing.T) {
 	}
 }
 
-// calls returns the number of calls between services. It checks that the answer is complete if
+// calls returns the number of calls between services. It checks that the response is complete if
 // missing is "", or else has it as reason.
 func (i *installation) calls(s store, missing string) (n uint64) {
 	i.t.Helper()

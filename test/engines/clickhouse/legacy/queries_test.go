@@ -51,7 +51,7 @@ func TestQueries(t *testing.T) {
 	checkPartial(t, i, d, traces, base)
 }
 
-// checkAll checks the answers of a query service that can read everything.
+// checkAll checks the responses of a query service that can read everything.
 func checkAll(t *testing.T, d *bench.Dataset, traces int, base string) {
 	t.Helper()
 	checkSearch(t, d, traces, base, func(string) bool { return true }, "")
@@ -67,7 +67,7 @@ func checkAll(t *testing.T, d *bench.Dataset, traces int, base string) {
 	}
 }
 
-// checkPartial checks the answers of a query service that cannot read shard 2.
+// checkPartial checks the responses of a query service that cannot read shard 2.
 func checkPartial(t *testing.T, i *installation, d *bench.Dataset, traces int, base string) {
 	t.Helper()
 	here := make(map[string]bool)
@@ -117,7 +117,7 @@ func checkSearch(t *testing.T, d *bench.Dataset, traces int, base string, exists
 	}
 }
 
-// search returns the ids of the newest traces of a service, and the messages of the answer.
+// search returns the ids of the newest traces of a service, and the messages of the response.
 func search(t *testing.T, base, service string, limit int) (ids []string, messages string) {
 	t.Helper()
 	parameters := url.Values{"service": {service}, "limit": {strconv.Itoa(limit)},

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// copies are the columns that the view of minutes reads.
+// copies are the columns that the view for minutes reads.
 const copies = "`calls_copy` UInt64 MATERIALIZED calls,\n    `duration_copy` UInt64 MATERIALIZED duration,\n    "
 
 // storedAt replaces the time of arrival by the start of the span. 18.16 has no deduplication

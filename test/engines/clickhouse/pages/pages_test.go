@@ -116,7 +116,7 @@ type result struct {
 	statements       []statement
 }
 
-// took is the time until the last answer of a page, and the time of processors, of the query
+// took is the time until the last response of a page, and the time of processors, of the query
 // services and the server, that it took. The second hardly depends on what else the machine does.
 type took struct{ time, cpu time.Duration }
 

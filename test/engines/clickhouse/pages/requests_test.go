@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// page is the requests of a page: those of each step are sent at the same time, after the answers
+// page is the requests of a page: those of each step are sent at the same time, after the responses
 // of the step before.
 type page struct {
 	name  string
 	steps []step
 }
 
-// step returns paths of requests. It gets the trace ids in the answers of the step before.
+// step returns paths of requests. It gets the trace ids in the responses of the step before.
 type step func(ids []string) []string
 
 // asks returns a step of requests that need nothing of the step before.
@@ -79,7 +79,7 @@ type client struct {
 	url string
 }
 
-// open sends the requests of a page, and returns the time until the last answer.
+// open sends the requests of a page, and returns the time until the last response.
 func (p *page) open(c *client) time.Duration {
 	start := time.Now()
 	var ids []string
@@ -105,7 +105,7 @@ func (p *page) open(c *client) time.Duration {
 	return time.Since(start)
 }
 
-// get sends a request, and returns the trace ids in an answer of lines.
+// get sends a request, and returns the trace ids in a response of lines.
 func (c *client) get(path string) (ids []string) {
 	resp, err := http.Get(c.url + path)
 	if err != nil {

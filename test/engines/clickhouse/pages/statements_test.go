@@ -18,7 +18,7 @@ import (
 // statement is one statement that reads.
 type statement struct {
 	text string
-	time time.Duration // until the end of the answer, in which waiting for a processor counts
+	time time.Duration // until the end of the response, in which waiting for a processor counts
 	rows int64         // read
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // The same batch counts once, in tables and views: when it is sent twice, by two exporters at the
-// same time, and when the answer to an insert is lost.
+// same time, and when the response to an insert is lost.
 func TestReplay(t *testing.T) {
 	eachProtocol(t, func(f *fixture) {
 		one, two := f.start(), f.start()

@@ -61,7 +61,7 @@ func (i *installation) newIngester() *member {
 	return &member{yaml: fmt.Sprintf(ingesterConfig, strings.Join(i.Brokers(), ", "), i.topic, i.group, i.store.address, i.t.TempDir())}
 }
 
-// The collector has no queue: its clients get the answer of the brokers.
+// The collector has no queue: its clients get the response of the brokers.
 const collectorConfig = `
 receivers: {otlp: {protocols: {grpc: {endpoint: %q}}}}
 exporters: {kafka: {brokers: [%s], topic: %s}}

@@ -25,7 +25,7 @@ func TestAnswers(t *testing.T) {
 	g.Run(t, "testdata/*.txt")
 }
 
-// ask returns the data of an answer.
+// ask returns the data of a response.
 func ask[T any](t *testing.T, h http.Handler, target string) (data T, errors int) {
 	t.Helper()
 	w := querytest.Ask(t, h, http.MethodGet, target)

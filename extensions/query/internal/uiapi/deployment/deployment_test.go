@@ -203,7 +203,7 @@ func TestTenantsSeeNothingOfOthers(t *testing.T) {
 	}
 }
 
-// The answers of all processes are shown, with those that do not answer and why.
+// The responses of all processes are shown, with those that do not answer and why.
 func TestPeers(t *testing.T) {
 	good := admin(t, newProcess(), "Bearer x")
 	other := admin(t, newProcess(), "Bearer y")
@@ -285,7 +285,7 @@ func TestSimilar(t *testing.T) {
 	}
 }
 
-// A store that fails makes the answer fail, because a missing trace must not be reported as such.
+// A store that fails makes the response fail, because a missing trace must not be reported as such.
 func TestExplainOfBrokenStore(t *testing.T) {
 	s := querytest.NewStore(querytest.Shop())
 	s.Fail = querytest.ErrStore

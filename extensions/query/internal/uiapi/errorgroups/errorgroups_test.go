@@ -53,7 +53,7 @@ func failures(n int) ptrace.Traces {
 	return td
 }
 
-// askErrors returns the answer for the first 1000 seconds.
+// askErrors returns the response for the first 1000 seconds.
 func askErrors(t *testing.T, h http.Handler) (a answerJSON) {
 	t.Helper()
 	return ask(t, h, 0, 1000, "")
@@ -74,14 +74,14 @@ type answerJSON struct {
 	Errors []struct{ Msg string }
 }
 
-// trendJSON is a trend in an answer.
+// trendJSON is a trend in a response.
 type trendJSON struct {
 	Kind         string
 	Factor       float64
 	Since, Until string
 }
 
-// errorsJSON is what tests read of an answer.
+// errorsJSON is what tests read of a response.
 type errorsJSON struct {
 	Spans    int
 	Complete bool
@@ -155,7 +155,7 @@ func TestMoreErrorsThanAreRead(t *testing.T) {
 	}
 }
 
-// Beyond the limit of what is examined, counts are estimates, and the answer says so.
+// Beyond the limit of what is examined, counts are estimates, and the response says so.
 func TestSampledErrors(t *testing.T) {
 	h := api(t, querytest.FilledMemory(t, failures(900)), func(o *core.Options) { o.Limits.ErrorScan, o.Limits.Scanned = 300, 1e6 })
 	a := askErrors(t, h).Data
@@ -165,7 +165,7 @@ func TestSampledErrors(t *testing.T) {
 	}
 }
 
-// Of a store that does not count, the newest errors are counted, and the answer says which.
+// Of a store that does not count, the newest errors are counted, and the response says which.
 func TestErrorLimit(t *testing.T) {
 	store := readOnly{querytest.FilledMemory(t, failures(900))}
 	h := api(t, store, func(o *core.Options) { o.Limits.Errors, o.Limits.Scanned = 120, 1e6 })

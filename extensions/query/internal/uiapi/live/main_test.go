@@ -59,7 +59,7 @@ func (a *client) received() string {
 	return a.events.String()
 }
 
-// watch sends a request. ended is closed when the answer ends.
+// watch sends a request. ended is closed when the response ends.
 func watch(ctx context.Context, h http.Handler, query string) (a *client, ended chan struct{}) {
 	a, ended = &client{Discard: querytest.NewDiscard()}, make(chan struct{})
 	go func() {

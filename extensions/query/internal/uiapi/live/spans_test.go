@@ -160,7 +160,7 @@ func (p pipeListener) Close() error { return nil }
 
 func (p pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-// connect serves h with the timeouts of a listener and sends one request. The answer is read from
+// connect serves h with the timeouts of a listener and sends one request. The response is read from
 // conn.
 func connect(t *testing.T, h http.Handler) (conn net.Conn, stop func()) {
 	t.Helper()
@@ -181,7 +181,7 @@ func connect(t *testing.T, h http.Handler) (conn net.Conn, stop func()) {
 	}
 }
 
-// The timeouts of the listener do not end the answer.
+// The timeouts of the listener do not end the response.
 func TestTailExtendsDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())

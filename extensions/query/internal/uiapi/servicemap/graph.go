@@ -20,7 +20,7 @@ type node struct {
 	of         tracestore.MetricPoint // requests
 	connection [tracestore.Connections]uint64
 	calls      uint64 // to and from the node
-	at         int    // index in the answer
+	at         int    // index in the response
 }
 
 // edge sums up the calls between two nodes.

@@ -66,7 +66,7 @@ func (a *API) parse(ctx context.Context, v url.Values) (route.Query, error) {
 	return func(slot *core.Slot) (any, tracestore.Reasons, error) { return q.run(slot, a.backend.Now()) }, nil
 }
 
-// run asks the store and builds the answer.
+// run asks the store and builds the response.
 func (q *query) run(slot *core.Slot, now time.Time) (any, tracestore.Reasons, error) {
 	m, err := measure(slot, q)
 	if err != nil {

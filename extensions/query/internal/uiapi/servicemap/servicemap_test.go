@@ -25,7 +25,7 @@ func TestAPI(t *testing.T) {
 	g.Run(t, "testdata/*.txt")
 }
 
-// mapJSON is what tests read of an answer.
+// mapJSON is what tests read of a response.
 type mapJSON struct {
 	Data struct {
 		Nodes struct {
@@ -43,7 +43,7 @@ type mapJSON struct {
 	Errors []struct{ Msg string }
 }
 
-// text returns the edges of an answer, one per element.
+// text returns the edges of a response, one per element.
 func (m *mapJSON) text() (out []string) {
 	for i, calls := range m.Data.Edges.Calls {
 		names := m.Data.Nodes.Name

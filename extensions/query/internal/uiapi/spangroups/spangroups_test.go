@@ -27,7 +27,7 @@ func TestAPI(t *testing.T) {
 	g.Run(t, "testdata/*.txt")
 }
 
-// groupsJSON is what tests read of an answer.
+// groupsJSON is what tests read of a response.
 type groupsJSON struct {
 	Data struct {
 		Spans, Distinct int
