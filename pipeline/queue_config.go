@@ -77,7 +77,7 @@ func (c *QueueConfig) Validate() error {
 		errs = append(errs, BadKey("block_on_overflow", "contradicts overflow: %s", c.Overflow))
 	}
 	if b, on := c.Batch.Get(); on && b.Sizer == c.Sizer && c.QueueSize > 0 && b.MinSize > c.QueueSize {
-		errs = append(errs, BadKey("batch::min_size", "must be at most queue_size (%d), not %d; the queue would never hold as much",
+		errs = append(errs, BadKey("batch::min_size", "must be at most queue_size (%d), not %d; the queue could never hold that much",
 			c.QueueSize, b.MinSize))
 	}
 	return errors.Join(errs...)

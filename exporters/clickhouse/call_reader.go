@@ -129,7 +129,7 @@ func (c *callSpans) next() error {
 	return nil
 }
 
-// name returns a copy of a name that equal names share.
+// name returns a copy of a name. Equal names share a copy.
 func (c *callSpans) name(s string) string {
 	if s == "" {
 		return ""

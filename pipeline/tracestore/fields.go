@@ -268,7 +268,7 @@ func (p *Place) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown place %q of a field; the other program may have another version", text)
+	return fmt.Errorf("unknown place %q of a field; the other program may have a different version", text)
 }
 
 // DefaultFacets returns the properties that a FacetQuery without fields counts.

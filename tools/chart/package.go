@@ -42,7 +42,7 @@ func Package(o Options) (path string, err error) {
 	return path, archive.Write(path, c.Name(), o.Time, files)
 }
 
-// contents returns the files of a chart, with its metadata instead of those in its folder.
+// contents returns the files of a chart, with its metadata in place of the metadata in its folder.
 func contents(c *chart.Chart) (files []archive.File, err error) {
 	for _, f := range c.Raw {
 		content := f.Data

@@ -71,8 +71,8 @@ func attributeCond(c tracestore.Cond) bounds {
 	return bounds{may: Any(may...), must: Any(must...), hint: a.hint(c)}
 }
 
-// exists returns the condition "the attribute has a value v in a pair of columns for which a
-// condition holds".
+// exists returns the condition that a pair of columns has a value v of the attribute that meets a
+// condition on v.
 func (a attribute) exists(p rows.Pair, condition string) string {
 	if condition == Never || len(a.keys(p)) == 0 {
 		return Never

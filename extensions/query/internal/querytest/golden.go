@@ -20,7 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Golden compares answers with files.
+// Golden compares responses with files.
 type Golden struct {
 	Routes  func(*core.Backend) http.Handler
 	Store   func(t *testing.T, name string) core.Store

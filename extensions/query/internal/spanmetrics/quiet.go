@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	minQuietTime  = time.Hour // less quiet time with calls is not enough for a comparison
+	minQuietTime  = time.Hour // minimum quiet time with calls for a comparison
 	maxQuietTimes = 6
 )
 

@@ -114,7 +114,7 @@ func traceDurations(v url.Values) (all tracestore.And, err error) {
 	return all, nil
 }
 
-// withCondition returns a set with the spans of another set for whose trace a condition holds.
+// withCondition returns a set with the spans of another set whose trace meets a condition.
 func withCondition(set storequery.SpanSet, where tracestore.Expr) storequery.SpanSet {
 	switch s := set.(type) {
 	case storequery.Select:
