@@ -48,7 +48,8 @@ func load(yaml, value string, files map[string]string) (*config.Config, error) {
 		}})
 }
 
-// The running configuration names variables and files, and has none of their values, however short.
+// The running configuration names variables and files, and contains none of their values, however
+// short.
 func TestPrintRunning(t *testing.T) {
 	const yaml = `receivers: {source: {endpoint: "localhost:0"}}
 exporters: {sink: }

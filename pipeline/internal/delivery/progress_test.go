@@ -39,7 +39,7 @@ func TestProgress(t *testing.T) {
 }
 
 // When a delivery is given up after some spans were accepted, only the others are dropped. A caller
-// without a queue gets an error for all spans and sends all of them again.
+// without a queue gets an error for all spans and resends all of them.
 func TestProgressOfWhatIsGivenUp(t *testing.T) {
 	const retries = "retry_on_failure: {initial_interval: 1s, max_elapsed_time: 2s}"
 	for settings, want := range map[string]string{

@@ -58,7 +58,7 @@ func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server
 	return s, nil
 }
 
-// calls is what all services share.
+// calls holds the state that all services share.
 type calls struct{ backend *core.Backend }
 
 // run admits a query and measures it. answer returns the number of results. failure is the
