@@ -32,7 +32,7 @@ func (s *scanner) int() int64 {
 	}
 	f, err := strconv.ParseFloat(token, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(f) {
-		s.fail(fmt.Errorf("cannot read %.40q as a number", token))
+		s.fail(fmt.Errorf("cannot read %.40q as number", token))
 		return 0
 	}
 	return saturate(f)
