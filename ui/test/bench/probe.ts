@@ -83,3 +83,19 @@ export function clickUntil({ click, until }: { click: string; until: string }): 
     element.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: left + width / 2, clientY: top + height / 2 }));
   });
 }
+
+/** Unfolds the rows down to a level, as the URL does, and returns the milliseconds until other rows are drawn. */
+export function foldTo(level: number): Promise<number> {
+  return new Promise((resolve) => {
+    const at = performance.now();
+    const observer = new MutationObserver(() => {
+      observer.disconnect();
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => resolve(performance.now() - at);
+      requestAnimationFrame(() => port2.postMessage(0));
+    });
+    observer.observe(document.getElementById('spans')!, { attributeFilter: ['aria-rowcount'] });
+    history.replaceState(null, '', `${location.pathname}?fold=${level}`); // the base of relative URLs is another page
+    dispatchEvent(new PopStateEvent('popstate'));
+  });
+}
