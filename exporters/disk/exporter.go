@@ -88,7 +88,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		lines: pipeline.NewRepeatLog(set), metrics: m}
 	in := &intake{common: all, chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1), wake: make(chan struct{}, 1),
 		capacity: make(chan struct{}), closed: true}
-	segs := &segments{common: all, cache: segment.NewCache(int64(c.Cache) * 9 / 16)} // the rest is for queries
+	segs := &segments{common: all, cache: segment.NewCache(int64(c.Cache) * 10 / 16)} // the rest is for queries
 	ret := &retention{common: all, intake: in, segments: segs}
 	del := &deletions{common: all, intake: in, segments: segs, retention: ret, slot: make(chan struct{}, 1)}
 	res := &restorer{common: all, segments: segs, retention: ret}

@@ -27,7 +27,7 @@ var (
 
 // New returns an Aggregator for a store.
 func New(s *scan.Store) *Aggregator {
-	return &Aggregator{store: s, counts: newCountCache(int64(s.Options.Memory)), partRows: minPartRows, rangeBlocks: rangeBlocks}
+	return &Aggregator{store: s, counts: newCountCache(s.Options.Memory / 2), partRows: minPartRows, rangeBlocks: rangeBlocks}
 }
 
 // Aggregate implements tracestore.Aggregator.

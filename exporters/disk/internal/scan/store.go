@@ -25,8 +25,8 @@ type Options struct {
 	// MaxValues is the maximum length of a list of names, keys or values. Default: 100,000.
 	MaxValues int
 	// Memory is the maximum size of each cache that outlives a query: the names of services and
-	// operations, the calls between segments, and the counts of values. The cache of attribute keys
-	// and values has half of that size. Default: 8 MiB.
+	// operations, and the calls between segments. The caches of attribute keys and values, and of
+	// counts of values, have half of that size. Default: 8 MiB.
 	Memory int64
 	// OnDamage is called once per query for each part of a file that could not be read. Calls may
 	// be concurrent.
