@@ -100,7 +100,7 @@ func withExamples(factories []pipeline.Factory) []pipeline.Factory {
 func Presets() []app.Preset {
 	return []app.Preset{
 		{Name: "all-in-one", Doc: "receivers, store, query service and web UI in one process", YAML: examples.AllInOne},
-		{Name: "agent", Doc: "receives datagrams of applications on the same machine for a collector", YAML: examples.Agent},
+		{Name: "agent", Doc: "receives datagrams from local applications, and sends their spans to a collector", YAML: examples.Agent},
 		{Name: "collector", Doc: "receives spans over TCP, and stores them for query services", YAML: examples.Collector},
 		{Name: "query", Doc: "query service and web UI for the store of a collector", YAML: examples.Query},
 		{Name: "collector-clickhouse", Doc: "receives spans over TCP, and stores them in ClickHouse", YAML: examples.CollectorClickHouse},

@@ -10,7 +10,7 @@ import (
 
 // QueueConfig holds the keys below sending_queue.
 type QueueConfig struct {
-	Enabled         bool     `yaml:"enabled" doc:"Whether to use a queue, like the block itself."`
+	Enabled         bool     `yaml:"enabled" doc:"Whether to use a queue. The block also enables it if the key is missing."`
 	Storage         string   `yaml:"storage" doc:"Storage of the queue: disk (files in service.data_dir, synced before spans are acknowledged, and sent after a restart) or empty (memory)."`
 	NumConsumers    int      `yaml:"num_consumers" doc:"Number of batches sent concurrently."`
 	QueueSize       int64    `yaml:"queue_size" doc:"Maximum size of the queue, in the unit of sizer. 0 disables this limit; max_bytes still applies."`

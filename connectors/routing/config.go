@@ -18,7 +18,7 @@ type config struct {
 }
 
 type row struct {
-	Context   string                `yaml:"context" doc:"Subject of the condition: resource, span, or request (its headers). If empty, the names in the condition decide; names without a prefix are the resource's."`
+	Context   string                `yaml:"context" doc:"Subject of the condition: resource, span, or request (its headers). If empty, it follows from the names in the condition; names without a prefix refer to the resource."`
 	Condition string                `yaml:"condition" doc:"Condition in the OpenTelemetry Transformation Language (OTTL), or for request: request[\"NAME\"] == \"VALUE\", or with !=."`
 	Statement string                `yaml:"statement" doc:"The condition as a statement: route() where CONDITION."`
 	Action    string                `yaml:"action" doc:"move: later rows do not see the spans; copy: they do. The default is move."`

@@ -29,7 +29,7 @@ type retention struct {
 	fixed     int64      // bytes of logs and reserve at the last measurement
 }
 
-// Values of the label reason of expired spans.
+// Values of the reason label of expired spans.
 const (
 	expiredByTime = "retention_time"
 	expiredBySize = "retention_size"

@@ -22,14 +22,14 @@ import (
 )
 
 type config struct {
-	Endpoint  string   `yaml:"endpoint" doc:"Address of the server: host:port, dns:///host:port, or a list of host:port, separated by commas, of servers with the same store. Requests are balanced over all."`
-	Endpoints []string `yaml:"endpoints" doc:"Addresses of servers with different stores, which are read as one store: docs/several-stores.md. Spans cannot be written to several stores."`
+	Endpoint  string   `yaml:"endpoint" doc:"Address of the server: host:port, dns:///host:port, or a list of host:port, separated by commas, of servers with the same store. Requests are balanced over all servers."`
+	Endpoints []string `yaml:"endpoints" doc:"Addresses of servers with different stores, which are read as one store; see docs/several-stores.md. Spans cannot be written to several stores."`
 	client.GRPCSettings
 	client.NextHopConfig
 	pipeline.Delivery
 	Writer         pipeline.Optional[client.GRPCConfig] `yaml:"writer" doc:"Connection for writing spans over OTLP, if it differs from endpoint."`
-	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1 or auto (ask the server). Only auto supports everything that a store of this program can do."`
-	ProbeInterval  pipeline.Duration                    `yaml:"probe_interval" doc:"Interval at which an unreachable server is probed. Meanwhile the component is degraded, and the process not ready without a sending_queue or another endpoint that responds."`
+	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1 or auto (ask the server). Only auto supports all features of this program's stores."`
+	ProbeInterval  pipeline.Duration                    `yaml:"probe_interval" doc:"Interval at which an unreachable server is probed. Until it responds, the component is degraded. Without a sending_queue or another endpoint that responds, the process is also not ready."`
 	Archive        bool                                 `yaml:"archive" doc:"Whether to use the archive of the server, which exists only in v1. Archived traces can be read by id but not searched."`
 	MaxMessageSize pipeline.ByteSize                    `yaml:"max_message_size" doc:"Maximum size of a sent message before compression. Larger batches are split."`
 	MaxRecvMsgSize int                                  `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a received message in MiB."`

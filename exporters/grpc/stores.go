@@ -74,7 +74,7 @@ func (c *config) Lacks(want reflect.Type) error {
 	}
 	archive := want.Implements(reflect.TypeFor[pipeline.Consumer]()) && !want.Implements(reflect.TypeFor[tracestore.Catalog]())
 	if archive && len(c.Endpoints) > 0 {
-		return errors.New("endpoints are only read; name an exporter with one endpoint")
+		return errors.New("exporter with endpoints is read-only; use an exporter with a single endpoint")
 	}
 	return nil
 }

@@ -30,13 +30,13 @@ type config struct {
 
 type createTopicConfig struct {
 	Partitions        int               `yaml:"partitions" doc:"Number of partitions, which limits the number of consumers."`
-	ReplicationFactor int               `yaml:"replication_factor" doc:"Number of brokers with each partition. min.insync.replicas becomes one less, at least 1."`
+	ReplicationFactor int               `yaml:"replication_factor" doc:"Number of brokers with each partition. min.insync.replicas is set to one less, but at least 1."`
 	Retention         pipeline.Duration `yaml:"retention" doc:"Time for which records are kept (retention.ms)."`
 	MaxBytes          pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum size of a partition, after which the oldest records are deleted (retention.bytes). 0 disables the limit."`
 }
 
 type producerConfig struct {
-	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, lz4, snappy (three to four times smaller for little CPU time) or zstd (smallest, for the most)."`
+	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, lz4, snappy (three to four times smaller, little CPU time) or zstd (smallest, most CPU time)."`
 	CompressionParams compressionParams `yaml:"compression_params" doc:"Parameters of the compression."`
 	MaxMessageBytes   pipeline.ByteSize `yaml:"max_message_bytes" doc:"Maximum size of a record before compression, at most max.message.bytes of the topic. A larger span is rejected."`
 	Linger            pipeline.Duration `yaml:"linger" doc:"Time for which a partition waits for more records, so that requests are larger. Used with sending_queue only."`

@@ -13,7 +13,7 @@ import (
 )
 
 type config struct {
-	RoutingKey        string         `yaml:"routing_key" doc:"Property whose equal values go to the same backend: traceID, service (of the resource) or attributes (in routing_attributes)."`
+	RoutingKey        string         `yaml:"routing_key" doc:"Property that selects the backend; spans with equal values go to the same one: traceID, service (of the resource) or attributes (in routing_attributes)."`
 	RoutingAttributes []string       `yaml:"routing_attributes" doc:"Attributes for routing_key: attributes, looked up in resource, scope and span, in this order. span.kind and span.name stand for the fields of the span."`
 	Resolver          resolverConfig `yaml:"resolver" doc:"Source of the addresses of the backends: static or dns."`
 	Protocol          protocolConfig `yaml:"protocol" doc:"Protocol of the backends."`
@@ -47,9 +47,9 @@ type protocolConfig struct {
 type otlpConfig struct {
 	client.GRPCSettings
 	client.NextHopConfig
-	Timeout pipeline.Duration                       `yaml:"timeout" doc:"Value for timeout of this exporter. 0 does not change it."`
-	Retry   pipeline.Optional[pipeline.RetryConfig] `yaml:"retry_on_failure" doc:"Value for retry_on_failure of this exporter."`
-	Queue   pipeline.Optional[pipeline.QueueConfig] `yaml:"sending_queue" doc:"Value for sending_queue of this exporter, unless that is set."`
+	Timeout pipeline.Duration                       `yaml:"timeout" doc:"Replaces timeout of this exporter, unless it is 0."`
+	Retry   pipeline.Optional[pipeline.RetryConfig] `yaml:"retry_on_failure" doc:"Replaces retry_on_failure of this exporter."`
+	Queue   pipeline.Optional[pipeline.QueueConfig] `yaml:"sending_queue" doc:"Used as sending_queue of this exporter, unless that is set."`
 
 	_ struct{} `unsupported:"endpoint" hint:"delete the key; the addresses are those of resolver"`
 }

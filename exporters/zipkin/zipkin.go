@@ -30,7 +30,7 @@ type config struct {
 	client.NextHopConfig
 	pipeline.Delivery
 	Format             string `yaml:"format" doc:"Format of requests: json or proto."`
-	DefaultServiceName string `yaml:"default_service_name" doc:"Service name of spans without a service. Zipkin receivers take the default for none."`
+	DefaultServiceName string `yaml:"default_service_name" doc:"Service name of spans without a service. Zipkin receivers treat the default as no service."`
 }
 
 func defaults() config {

@@ -14,13 +14,13 @@ import (
 type config struct {
 	server.HTTPConfig
 	Path         string                               `yaml:"path" doc:"URL path of the health check."`
-	ResponseBody responseBody                         `yaml:"response_body" doc:"Bodies of the response. Empty ones are JSON with the state and the time since the start."`
+	ResponseBody responseBody                         `yaml:"response_body" doc:"Bodies of the responses. If a body is empty, JSON with the state and the uptime is sent."`
 	GRPC         pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener for the gRPC health checking protocol."`
 }
 
 type responseBody struct {
-	Healthy   string `yaml:"healthy" doc:"Body of the response 200."`
-	Unhealthy string `yaml:"unhealthy" doc:"Body of the response 503."`
+	Healthy   string `yaml:"healthy" doc:"Body of the 200 response."`
+	Unhealthy string `yaml:"unhealthy" doc:"Body of the 503 response."`
 }
 
 func defaults() config {

@@ -44,9 +44,9 @@ type Config struct {
 	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, whatever limit the request has."`
 	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans of a trace in a response. Larger traces are truncated, with a warning."`
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined to count spans (a twenty-fifth if whole traces are read), a sample if there are more. The response states its share."`
+	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined to count spans (a twenty-fifth of it if whole traces are read). If there are more, a sample is examined, and the response states its share."`
 	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of error groups, or to count them if the store cannot."`
-	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count each error group, a sample if there are more."`
+	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count each error group. If there are more, a sample is examined."`
 	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded. Searches and counts of one client address or tenant use at most as many as remain free. An eighth is reserved for lists of names and single traces."`
 	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names, for each tenant, in a list of services or operations. Further names can be listed by prefix."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`

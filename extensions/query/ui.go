@@ -18,7 +18,7 @@ import (
 
 // UIConfig are the keys below `ui`.
 type UIConfig struct {
-	Path           string   `yaml:"path" path:"folder" doc:"Folder with a web UI to serve instead of the built-in one: a build of it (internal/webui/dist), or the Jaeger UI (index.html and static/)."`
+	Path           string   `yaml:"path" path:"folder" doc:"Folder with a web UI to serve instead of the built-in one: another build of it (internal/webui/dist), or the Jaeger UI (index.html and static/)."`
 	ConfigFile     string   `yaml:"config_file" path:"file" doc:"File with the settings of a Jaeger UI in path, in .json or .js format. Changes are applied within 10 seconds."`
 	FrameAncestors []string `yaml:"frame_ancestors" doc:"Origins of web pages that may embed the web UI in a frame, besides its own: https://dashboards.example.com, https://*.example.com for all subdomains, or * for all."`
 }

@@ -7,7 +7,7 @@ import "maps"
 
 // Texts of keys that several processors have.
 const (
-	errorMode = "What an error in a condition or statement does: ignore (logged), silent (nothing) or propagate (the request is refused)."
+	errorMode = "Effect of an error in a condition or statement: ignore (it is logged), silent (none) or propagate (the request is refused)."
 	groupMode = "Value for error_mode in this group."
 	noContext = "Context of names without a prefix: resource, scope, span or spanevent. Normally not needed."
 )
@@ -24,7 +24,7 @@ func matches() map[string]string {
 	const forLogs = "Only for logs."
 	const anyValue = "Value of the attribute. Without it, every value matches."
 	return map[string]string{
-		"match_type":         "How texts are compared: strict (equal) or regexp. Required.",
+		"match_type":         "How strings are compared: strict (equal) or regexp. Required.",
 		"regexp":             "Options of match_type: regexp.",
 		"cacheenabled":       "Whether results are cached.",
 		"cachemaxnumentries": "Maximum number of cached results. 0 disables the limit.",
@@ -56,14 +56,14 @@ func actions() map[string]string {
 		"key":           "Name of the attribute. Required, except for delete and hash with a pattern.",
 		"value":         "New value, for insert, update and upsert.",
 		"default_value": "New value if from_attribute or from_context finds none.",
-		"pattern": "Regular expression: for delete and hash, of further names of attributes; for " +
-			"extract, with a named group for each new attribute.",
+		"pattern": "Regular expression: for delete and hash, it matches further names of " +
+			"attributes; for extract, it has a named group for each new attribute.",
 		"from_attribute": "Attribute whose value is copied.",
 		"from_context": "Property of the request whose value is copied: metadata.NAME for a header, which the " +
 			"receiver must pass on (include_metadata). Several values are joined with semicolons.",
 		"converted_type": "New type, for convert: int, double or string.",
 		"action": "Change: insert (only if the attribute is missing), update (only if it exists), " +
-			"upsert (in any case), delete, hash (replace the value by its SHA-256), extract (new attributes from parts of " +
+			"upsert (in any case), delete, hash (replace the value with its SHA-256), extract (new attributes from parts of " +
 			"the value) or convert (change the type). Required.",
 	}
 }
@@ -122,7 +122,7 @@ func Transform() map[string]string {
 func GroupByTrace() map[string]string {
 	return map[string]string{
 		"num_traces":      "Maximum number of traces that are held. Above it, the oldest trace is dropped.",
-		"num_workers":     "Number of workers. All spans of a trace have the same one.",
+		"num_workers":     "Number of workers. All spans of a trace go to the same worker.",
 		"wait_duration":   "Time for which a trace is held after its first span.",
 		"discard_orphans": "Not implemented by the processor; an error if true.",
 		"store_on_disk":   "Not implemented by the processor; an error if true.",
@@ -131,15 +131,15 @@ func GroupByTrace() map[string]string {
 
 // Redaction returns the keys of the `redaction` processor.
 func Redaction() map[string]string {
-	const enabled = "Whether the texts are sanitized."
-	const attributes = "Attributes that contain the texts."
-	queries := func(system string) string { return "Queries of " + system + "." }
+	const enabled = "Whether these queries are sanitized."
+	const attributes = "Attributes that contain the queries."
+	queries := func(system string) string { return system + " queries." }
 	return map[string]string{
-		"allow_all_keys":       "Whether all attributes are kept. allowed_keys has no effect then; values are still masked.",
+		"allow_all_keys":       "Whether all attributes are kept. allowed_keys then has no effect; values are still masked.",
 		"allowed_keys":         "Attributes that are kept. All others are deleted: without allow_all_keys, an empty list deletes all.",
 		"blocked_key_patterns": "Regular expressions of names of attributes whose values are masked.",
 		"hash_function": "Hash that replaces masked values: md5, sha1, sha3, hmac-sha256 or hmac-sha512. " +
-			"Empty replaces them by ****.",
+			"If empty, they are replaced with ****.",
 		"hmac_key":             "Key for hmac-sha256 (at least 32 bytes) or hmac-sha512 (at least 64 bytes).",
 		"ignored_keys":         "Attributes that are neither deleted nor masked.",
 		"ignored_key_patterns": "Regular expressions of names of attributes that are neither deleted nor masked.",
@@ -147,7 +147,7 @@ func Redaction() map[string]string {
 		"blocked_values":       "Regular expressions of the parts of values that are masked, applied in this order.",
 		"allowed_values":       "Regular expressions of values that are not masked, although they are in blocked_values.",
 		"db_sanitizer":         "Removal of values from database queries, in spans with db.system.name or db.system.",
-		"sql":                  queries("SQL databases"),
+		"sql":                  queries("SQL"),
 		"redis":                queries("Redis"),
 		"valkey":               queries("Valkey"),
 		"memcached":            queries("Memcached"),
@@ -170,12 +170,12 @@ func TailSampling() map[string]string {
 		"decision_wait":                     "Time from the first span of a trace to the decision about it.",
 		"decision_wait_after_root_received": "Time from the root span of a trace to the decision, if that is earlier. 0 disables it.",
 		"num_traces":                        "Maximum number of traces that are held.",
-		"block_on_overflow":                 "Whether spans wait at num_traces. If false, the oldest trace is dropped.",
+		"block_on_overflow":                 "Whether spans wait when num_traces is reached. If false, the oldest trace is dropped.",
 		"expected_new_traces_per_sec":       "Expected number of new traces per second, for which memory is reserved.",
 		"policies":                          "Policies. A trace is kept if one of them keeps it and no policy of type drop matches.",
 		"policies[].name":                   "Name in metrics and logs.",
-		"policies[].type": "Type: always_sample (every trace), trace_flags (traces with a " +
-			"span that has the flag sampled), or the name of a block below, which is then required.",
+		"policies[].type": "Type: always_sample (every trace), trace_flags (traces with a span " +
+			"whose sampled flag is set), or the name of a block below, which is then required.",
 		"latency":                 "Keeps traces by their duration, from the earliest start to the latest end.",
 		"threshold_ms":            "Duration in milliseconds above which traces are kept.",
 		"upper_threshold_ms":      "Maximum duration in milliseconds. 0 disables the limit.",
@@ -189,18 +189,18 @@ func TailSampling() map[string]string {
 		"sampling_percentage":     "Percentage of traces.",
 		"status_code":             "Keeps traces with a span of one of these statuses.",
 		"status_codes":            "Statuses: OK, ERROR or UNSET.",
-		"string_attribute":        "Keeps traces with one of these texts in an attribute of a span or resource.",
+		"string_attribute":        "Keeps traces with one of these strings in an attribute of a span or resource.",
 		"values":                  "Values. One must be equal.",
 		"string_attribute.values": "Values or regular expressions. One must match.",
 		"enabled_regex_matching":  "Whether values are regular expressions.",
 		"cache_max_size":          "Maximum number of cached results of regular expressions. 0 means 128.",
 		"rate_limiting":           "Keeps traces up to a number of spans per second.",
 		"spans_per_second":        "Number of spans per second.",
-		"rate_limiting.burst_capacity": "Maximum number of spans at the same time, and of a trace. 0 " +
+		"rate_limiting.burst_capacity": "Maximum number of spans in a burst, and in one trace. 0 " +
 			"stands for twice spans_per_second.",
 		"bytes_limiting":   "Keeps traces up to a number of bytes per second.",
 		"bytes_per_second": "Number of bytes per second.",
-		"bytes_limiting.burst_capacity": "Maximum number of bytes at the same time, and of a trace. 0 " +
+		"bytes_limiting.burst_capacity": "Maximum number of bytes in a burst, and in one trace. 0 " +
 			"stands for twice bytes_per_second.",
 		"span_count":                 "Keeps traces by their number of spans.",
 		"min_spans":                  "Minimum number of spans.",
@@ -208,7 +208,7 @@ func TailSampling() map[string]string {
 		"trace_state":                "Keeps traces by an entry of their tracestate.",
 		"trace_state.key":            "Key of the entry.",
 		"boolean_attribute":          "Keeps traces with a boolean in an attribute of a span or resource.",
-		"boolean_attribute.value":    "Value that must be equal.",
+		"boolean_attribute.value":    "Value that must match.",
 		"ottl_condition":             "Keeps traces that meet a condition in the OpenTelemetry Transformation Language (OTTL).",
 		"error_mode":                 errorMode,
 		"span":                       ottl + "a span.",
@@ -233,9 +233,9 @@ func TailSampling() map[string]string {
 		"sampling_strategy": "When policies are evaluated: trace-complete (after decision_wait) " +
 			"or span-ingest (for each request, without policies that need whole traces; undecided traces are dropped " +
 			"after decision_wait).",
-		"drop_pending_traces_on_shutdown": "Whether a stop drops undecided traces instead of deciding.",
+		"drop_pending_traces_on_shutdown": "Whether undecided traces are dropped at shutdown instead of being decided.",
 		"maximum_trace_size_bytes":        "Size of a trace in bytes above which it is dropped immediately. 0 disables the limit.",
-		"num_shards": "Number of workers, at most 256. All spans of a trace have the " +
-			"same worker. Numbers of traces and rates, but not bursts, are divided among them.",
+		"num_shards": "Number of workers, at most 256. All spans of a trace go to the same " +
+			"worker. Numbers of traces and rates, but not bursts, are divided among them.",
 	}
 }

@@ -18,7 +18,7 @@ type ClientConfig struct {
 	ClientID       string                              `yaml:"client_id" doc:"Name of the client in the log, metrics and quotas of the brokers."`
 	TLS            pipeline.Optional[client.TLSConfig] `yaml:"tls" doc:"TLS settings. Without the block, connections are not encrypted."`
 	Auth           AuthConfig                          `yaml:"auth" doc:"Authentication of the client."`
-	Metadata       MetadataConfig                      `yaml:"metadata" doc:"Knowledge of the client about topics and brokers."`
+	Metadata       MetadataConfig                      `yaml:"metadata" doc:"Metadata about topics and brokers."`
 	ConnectTimeout pipeline.Duration                   `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, with TLS handshake."`
 	IdleTimeout    pipeline.Duration                   `yaml:"conn_idle_timeout" doc:"Time after which an idle connection is closed, from 100ms to 15m."`
 }

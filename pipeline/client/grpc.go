@@ -32,7 +32,7 @@ import (
 // GRPCConfig is the configuration of a gRPC connection. Its keys have the same names as in the
 // OpenTelemetry Collector.
 type GRPCConfig struct {
-	Endpoint string `yaml:"endpoint" doc:"Address of the server: host:port, dns:///host:port, or a list of host:port, separated by commas. Requests are balanced over all."`
+	Endpoint string `yaml:"endpoint" doc:"Address of the server: host:port, dns:///host:port, or a list of host:port, separated by commas. Requests are balanced over all servers."`
 	GRPCSettings
 }
 

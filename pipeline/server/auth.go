@@ -25,7 +25,7 @@ const defaultReload = pipeline.Duration(10e9)
 type AuthConfig struct {
 	BearerTokensFile string              `yaml:"bearer_tokens_file" path:"file" doc:"File with one token per line, for the header Authorization: Bearer TOKEN. After a space, a line may list the tenants of its token, separated by commas, or * for all. If one line does, all must; otherwise each token is for all tenants."`
 	HtpasswdFile     string              `yaml:"htpasswd_file" path:"file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
-	UserTenants      map[string][]string `yaml:"user_tenants" doc:"Tenants of each user in htpasswd_file, or * for all. If set, users who are not listed have no tenant; otherwise each user has all."`
+	UserTenants      map[string][]string `yaml:"user_tenants" doc:"Tenants of each user in htpasswd_file, or * for all. If set, users who are not listed have no tenant; otherwise each user has all tenants."`
 	PasswordChecks   password.Config     `yaml:"password_checks" doc:"Limits on the work for passwords and on password guessing."`
 }
 

@@ -16,7 +16,7 @@ const maxTenantLength = 256
 
 // TenancyConfig is the block `tenancy`.
 type TenancyConfig struct {
-	Enabled bool     `yaml:"enabled" doc:"Whether tenants are separated, like the block itself."`
+	Enabled bool     `yaml:"enabled" doc:"Whether tenants are separated. The block also enables this if the key is missing."`
 	Header  string   `yaml:"header" doc:"HTTP header or gRPC metadata key that names the tenant."`
 	Tenants []string `yaml:"tenants" doc:"Names of the allowed tenants, in printable ASCII. Empty allows all names."`
 }

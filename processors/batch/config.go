@@ -10,14 +10,14 @@ import (
 
 // Config configures the processor. Sizes are in spans.
 type Config struct {
-	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time, at most 1s, that a request waits, so that more are joined, while earlier requests of its tenant are being sent. 0 waits only while concurrency sends are active."`
-	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time, at most 1s, between two batches of a tenant, unless send_batch_size is reached. Clients wait for it. For destinations behind a queue on disk that need few and large requests."`
+	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time, at most 1s, that a request waits, so that more are joined, while earlier requests of its tenant are being sent. With 0, it waits only while the maximum number of batches (concurrency) is being sent."`
+	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time, at most 1s, between two batches of a tenant, unless send_batch_size is reached. Clients wait for it. Use it if a queue on disk follows and the destination needs few, large requests."`
 	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which waiting requests are sent before timeout and min_interval."`
 	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A larger request is passed on unsplit."`
 	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a batch. A larger request is passed on unsplit."`
 	Concurrency       int               `yaml:"concurrency" doc:"Maximum number of batches sent concurrently. 0 uses the number of CPUs."`
 	MetadataKeys      []string          `yaml:"metadata_keys" doc:"Names of request headers, in any case. Only requests with equal headers are joined; a missing header differs from an empty one. Receivers pass headers on with include_metadata: true."`
-	MetadataLimit     int               `yaml:"metadata_cardinality_limit" doc:"Maximum number of combinations of values of metadata_keys. Requests with further ones are refused. 0 disables the limit."`
+	MetadataLimit     int               `yaml:"metadata_cardinality_limit" doc:"Maximum number of combinations of values of metadata_keys. Requests with further combinations are refused. 0 disables the limit."`
 }
 
 // maxDelay is the maximum time that a client waits for its spans to be joined with others although

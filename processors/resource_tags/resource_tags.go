@@ -19,7 +19,7 @@ import (
 
 // Config configures the processor.
 type Config struct {
-	Tags map[string]string `yaml:"tags" doc:"Attributes to add to every resource, unless it has them with the same value. Other attributes are unchanged."`
+	Tags map[string]string `yaml:"tags" doc:"Attributes to add to every resource, unless it already has them with the same value. Other attributes are unchanged."`
 }
 
 // Validate reports missing tags and empty names.

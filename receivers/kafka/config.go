@@ -18,7 +18,7 @@ type config struct {
 	Topic           string `yaml:"topic" doc:"Topic to consume."`
 	Encoding        string `yaml:"encoding" doc:"Encoding of the records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto, zipkin_json or zipkin_thrift."`
 	GroupID         string `yaml:"group_id" doc:"Consumer group. Its members share the partitions of the topic."`
-	GroupInstanceID string `yaml:"group_instance_id" doc:"Identity of a static member, unique in the group, which keeps its partitions when it restarts within session_timeout. Empty makes a dynamic member."`
+	GroupInstanceID string `yaml:"group_instance_id" doc:"Identity of a static member, unique in the group, which keeps its partitions when it restarts within session_timeout. If empty, the member is dynamic."`
 	RackID          string `yaml:"rack_id" doc:"Location of this process, as in the brokers' broker.rack, so that it can read from the nearest replica."`
 	InitialOffset   string `yaml:"initial_offset" doc:"Start in a partition without a committed offset: earliest or latest."`
 
@@ -33,12 +33,12 @@ type config struct {
 	MaxPartitionFetchSize    pipeline.ByteSize `yaml:"max_partition_fetch_size" doc:"Maximum size of the records of one partition in a response to a fetch, compressed."`
 	MaxConcurrentFetches     int               `yaml:"max_concurrent_fetches" doc:"Maximum number of running fetches, and of fetches whose records wait in the client library. Limits its memory together with max_fetch_size."`
 	MaxDecompressedBatchSize pipeline.ByteSize `yaml:"max_decompressed_batch_size" doc:"Maximum size of a decompressed batch of records. Larger ones are skipped and counted as one dead letter."`
-	MaxQueuedSize            pipeline.ByteSize `yaml:"max_queued_size" doc:"Maximum size of records that wait or are processed, without paused partitions; above it, polling stops. All records count toward service.limits.inflight."`
+	MaxQueuedSize            pipeline.ByteSize `yaml:"max_queued_size" doc:"Maximum size of records that wait or are being processed, except in paused partitions. Above it, polling stops. All records count toward service.limits.inflight."`
 
 	Batch         batchConfig      `yaml:"batch" doc:"Joining of consecutive records of one partition and tenant."`
 	MaxConcurrent int              `yaml:"max_concurrent" doc:"Maximum number of batches in the pipeline, at most one for each partition."`
 	Autocommit    commitConfig     `yaml:"autocommit" doc:"Commits of the offsets of accepted records."`
-	ErrorBackoff  backoffConfig    `yaml:"error_backoff" doc:"Delays between attempts, without limit, after temporary errors of the pipeline or of dead letters."`
+	ErrorBackoff  backoffConfig    `yaml:"error_backoff" doc:"Delays between attempts after temporary errors of the pipeline or when writing dead letters. The number of attempts is unlimited."`
 	DeadLetter    deadLetterConfig `yaml:"dead_letter" doc:"Where to write records that cannot be decoded, have no valid tenant or are refused permanently."`
 
 	Tenancy         pipeline.Optional[server.TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants: every record must have a header that names its tenant."`
@@ -52,8 +52,8 @@ type batchConfig struct {
 }
 
 type commitConfig struct {
-	Interval pipeline.Duration `yaml:"interval" doc:"Interval of commits. Offsets are also committed when a partition is revoked and at the stop."`
-	Timeout  pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one commit. It is repeated after the interval."`
+	Interval pipeline.Duration `yaml:"interval" doc:"Interval between commits. Offsets are also committed when a partition is revoked and at shutdown."`
+	Timeout  pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one commit. A failed commit is retried after the interval."`
 }
 
 type backoffConfig struct {

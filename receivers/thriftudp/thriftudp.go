@@ -32,7 +32,7 @@ type config struct {
 	Binary     pipeline.Optional[udp.Config] `yaml:"binary" doc:"Listener for the binary protocol."`
 	Zipkin     pipeline.Optional[udp.Config] `yaml:"zipkin" doc:"Listener for the compact protocol with Zipkin's model."`
 	Tenant     string                        `yaml:"tenant" doc:"Tenant of all spans, because datagrams cannot name one. Empty is the default tenant, which clients of listeners with tenancy cannot read."`
-	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients with statistics. Further clients have none."`
+	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients for which statistics are kept."`
 }
 
 func defaults() config {

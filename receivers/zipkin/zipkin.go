@@ -21,7 +21,7 @@ const defaultEndpoint = "localhost:9411"
 type config struct {
 	server.HTTPConfig
 	server.RequestLimits
-	ParseStringTags bool `yaml:"parse_string_tags" doc:"Whether to convert tag values that look like numbers or booleans; in the Zipkin formats, all are text."`
+	ParseStringTags bool `yaml:"parse_string_tags" doc:"Whether to convert tag values that look like numbers or booleans; in the Zipkin formats, all values are strings."`
 }
 
 func defaults() config {

@@ -31,7 +31,7 @@ func Commands() []commands.Command {
 			Doc:      "copy spans to files for other tools; works while the store is in use"},
 		{Name: "store load", Args: "DIR [--endpoint URL] [flags]", Group: group, Setup: t.load,
 			Examples: []string{"tracing store load spans --endpoint http://collector:4318"},
-			Doc: "send the files of store export --format otlp-proto to an OTLP receiver, such as to move spans to another store; " +
+			Doc: "send the files of store export --format otlp-proto to an OTLP receiver, for example to move spans to another store; " +
 				"continues where an interrupted run stopped"},
 	}
 }

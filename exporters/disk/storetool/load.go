@@ -37,7 +37,7 @@ type loadFlags struct {
 
 func (f *loadFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.endpoint, "endpoint", "http://localhost:4318", "URL of an OTLP receiver over HTTP.")
-	fs.StringVar(&f.tenantHeader, "tenant-header", "x-tenant", "Header that names the tenant of spans that were exported with one.")
+	fs.StringVar(&f.tenantHeader, "tenant-header", "x-tenant", "Header in which the tenant of exported spans is sent.")
 	fs.IntVar(&f.parallel, "parallel", defaultParallel, "Number of requests that are sent at the same time.")
 	f.headers = commands.HeaderFlag(fs, "Header of each request, such as for authentication")
 }

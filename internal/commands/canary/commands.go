@@ -129,7 +129,7 @@ func (n *count) Set(text string) error {
 // String returns the number.
 func (n *count) String() string { return strconv.Itoa(int(*n)) }
 
-// takeOperand returns the operands without a number that belongs to --once.
+// takeOperand takes the number for --once, if there is one, and returns the other operands.
 func (n *count) takeOperand(operands []string) []string {
 	if *n != defaultOnce || len(operands) == 0 {
 		return operands

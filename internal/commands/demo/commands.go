@@ -65,7 +65,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 		f.settings = append(f.settings, s)
 		return nil
 	})
-	fs.Float64Var(&f.rate, "rate", defaultRate, "Requests of users per second. Each makes about 14 spans.")
+	fs.Float64Var(&f.rate, "rate", defaultRate, "User requests per second. Each creates about 14 spans.")
 	fs.TextVar(&f.backfill, "backfill", pipeline.Duration(defaultBackfill),
 		"Time before now for which traces are sent immediately. 0: none; then the overview has nothing to compare with for an hour.")
 	fs.TextVar(&f.deployAfter, "deploy-after", pipeline.Duration(0),

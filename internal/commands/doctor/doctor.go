@@ -62,7 +62,7 @@ func (f *flags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.cert, "cert", "", "PEM file of the client certificate for receivers and the query service.")
 	fs.StringVar(&f.key, "key", "", "PEM file of the private key for --cert.")
 	fs.TextVar(&f.timeout, "timeout", pipeline.Duration(defaultTimeout), "Maximum duration of each check.")
-	fs.Func("skip", "Check to leave out; may be repeated. The checks are "+described()+".", f.addSkip)
+	fs.Func("skip", "Check to skip; may be repeated. The checks are "+described()+".", f.addSkip)
 	fs.BoolVar(&f.json, "json", false, "Print the report as JSON.")
 }
 

@@ -28,7 +28,7 @@ func Commands() []commands.Command {
 		Name: "kafka replay", Args: "[PRESET] [flags] --from TIME [--dry-run] [--receiver ID]", Group: "span stores",
 		Configured: true, Preset: "ingester",
 		Doc: "make the consumer group of the kafka receiver reread the records since a time; " +
-			"without PRESET and --config, uses the preset ingester",
+			"uses the preset ingester unless PRESET or --config is given",
 		Examples: []string{"tracing kafka replay ingester --config my.yaml --from 2h --dry-run",
 			"tracing kafka replay ingester --config my.yaml --from 2026-11-21T17:00:00Z"},
 		Setup: setup,

@@ -19,7 +19,7 @@ import (
 func Commands() []commands.Command {
 	command := func(name string, do action, doc, example string) commands.Command {
 		return commands.Command{Name: "clickhouse schema " + name, Args: "[PRESET] [flags] [--exporter ID]", Group: "span stores",
-			Configured: true, Preset: "collector-clickhouse", Doc: doc + "; without PRESET and --config, uses the preset collector-clickhouse",
+			Configured: true, Preset: "collector-clickhouse", Doc: doc + "; uses the preset collector-clickhouse unless PRESET or --config is given",
 			Examples: []string{"tracing clickhouse schema " + name + " collector-clickhouse --config my.yaml" + example}, Setup: setup(do)}
 	}
 	return []commands.Command{

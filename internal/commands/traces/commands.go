@@ -50,7 +50,7 @@ func (t tool) trace(fs *flag.FlagSet) runner {
 	c.define(fs, t.getenv)
 	raw := fs.Bool("raw", false, "Show the spans as stored, without the adjustments of the query service.")
 	verbose := fs.Bool("v", false, "Show tags, logs and links of each span.")
-	maxSpans := fs.Int("max-spans", defaultMaxSpans, "Maximum number of spans shown; the deepest are left out first.")
+	maxSpans := fs.Int("max-spans", defaultMaxSpans, "Maximum number of spans shown; the deepest are omitted first.")
 	return func(ctx context.Context, in commands.Invocation) error {
 		if len(in.Args) != 1 || in.Args[0] == "" {
 			return commands.BadUsage("expected one trace ID, got %d", len(in.Args))

@@ -42,7 +42,7 @@ func (s *search) define(fs *flag.FlagSet, getenv func(string) string) {
 	fs.TextVar(&s.min, "min", pipeline.Duration(0), "Minimum span duration.")
 	fs.TextVar(&s.max, "max", pipeline.Duration(0), "Maximum span duration.")
 	fs.StringVar(&s.from, "from", defaultFrom, "Earliest start time: RFC 3339, or a duration before now.")
-	fs.StringVar(&s.to, "to", "0", "Latest start time, written like --from (now).")
+	fs.StringVar(&s.to, "to", "0", "Latest start time, in the same format as --from. The default is now.")
 	fs.IntVar(&s.limit, "limit", defaultLimit, "Maximum number of traces.")
 	fs.BoolVar(&s.errors, "errors", false, "Search only for spans with an error. Same as --tag error=true. "+
 		"With --service, the span with the error must belong to that service.")

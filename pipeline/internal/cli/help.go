@@ -96,7 +96,7 @@ func (c *command) commandHelp(u usage) {
 	writeFlags(c.stdout, "\nflags:\n", fs)
 	if u.configured {
 		c.writePresets()
-		fmt.Fprint(c.stdout, "\nflags of the configuration, the most frequent:\n")
+		fmt.Fprint(c.stdout, "\nmost common flags of the configuration:\n")
 		writeFlags(c.stdout, "", c.frequentFlags())
 		fmt.Fprint(c.stdout, "\nRun \"tracing help flags\" for all of them.\n")
 	}

@@ -47,8 +47,8 @@ type Limits struct {
 type Telemetry struct {
 	Logs     Logs              `yaml:"logs" doc:"Log of the process, on standard error."`
 	Metrics  Metrics           `yaml:"metrics" doc:"Metrics that the admin extension serves on /metrics."`
-	Traces   selfexport.Config `yaml:"traces" doc:"Spans that the process makes about its own work: requests, pipelines and queries."`
-	Resource map[string]string `yaml:"resource" doc:"Attributes of the process in these spans. service.name (tracing), service.version and service.instance.id have defaults; empty values leave them out."`
+	Traces   selfexport.Config `yaml:"traces" doc:"Spans that the process records about its own work: requests, pipelines and queries."`
+	Resource map[string]string `yaml:"resource" doc:"Attributes of the process in these spans. service.name (tracing), service.version and service.instance.id have defaults; an empty value removes the attribute."`
 }
 
 // Metrics is the `metrics` block of the telemetry block.

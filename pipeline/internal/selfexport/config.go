@@ -13,17 +13,17 @@ import (
 
 // Config is the `traces` block of service.telemetry.
 type Config struct {
-	Level       string                     `yaml:"level" doc:"Level of detail: none makes no spans; basic, normal and detailed make the same spans."`
+	Level       string                     `yaml:"level" doc:"Level of detail: none records no spans; basic, normal and detailed record the same spans."`
 	Processors  []Processor                `yaml:"processors" doc:"Processors that export the spans. Without processors, self-tracing is off."`
-	Sampler     pipeline.Optional[Sampler] `yaml:"sampler" doc:"Sampler of traces, of one kind. Without the block, requests are traced unless their client decided not to sample the trace."`
-	Propagators []string                   `yaml:"propagators" doc:"Formats of trace contexts in requests: tracecontext (W3C) and b3. Without formats, traces end at the process."`
+	Sampler     pipeline.Optional[Sampler] `yaml:"sampler" doc:"Sampler of traces; only one kind can be set. Without the block, requests are traced unless their client decided not to sample the trace."`
+	Propagators []string                   `yaml:"propagators" doc:"Formats of trace contexts in requests: tracecontext (W3C) and b3. If empty, trace contexts are neither read nor sent."`
 	Limits      Limits                     `yaml:"limits" doc:"Limits of each span."`
 }
 
 // Processor is an item of `processors`. One of its blocks is set.
 type Processor struct {
 	Batch  pipeline.Optional[Batch]  `yaml:"batch" doc:"Exports spans in batches."`
-	Simple pipeline.Optional[Simple] `yaml:"simple" doc:"Exports each span when it ends, while the work waits. For tests."`
+	Simple pipeline.Optional[Simple] `yaml:"simple" doc:"Exports each span when it ends; the traced work waits for the export. For tests."`
 }
 
 // Batch is the block `batch` of a processor.
@@ -51,13 +51,13 @@ type OTLP struct {
 	Protocol          string          `yaml:"protocol" doc:"Protocol: grpc or http/protobuf."`
 	Endpoint          string          `yaml:"endpoint" doc:"URL of the destination, for example http://localhost:4318 (without TLS). Over HTTP, the default path is /v1/traces."`
 	Insecure          bool            `yaml:"insecure" doc:"Whether an endpoint without http:// or https:// is used without TLS."`
-	Certificate       string          `yaml:"certificate" path:"file" doc:"File with certificates of authorities for the server, instead of the system's."`
+	Certificate       string          `yaml:"certificate" path:"file" doc:"File with the certificate authorities that verify the server, instead of the system's."`
 	ClientCertificate string          `yaml:"client_certificate" path:"file" doc:"File with the certificate of this client."`
 	ClientKey         string          `yaml:"client_key" path:"file" doc:"File with the private key of client_certificate."`
 	Compression       string          `yaml:"compression" doc:"Compression of requests: gzip or none."`
 	Timeout           int             `yaml:"timeout" doc:"Maximum duration of a request with its retries in milliseconds. 0 means 10000."`
 	Headers           []Header        `yaml:"headers" doc:"Headers of requests."`
-	HeadersList       pipeline.Secret `yaml:"headers_list" doc:"Headers as one text, name=value,name=value. headers has precedence."`
+	HeadersList       pipeline.Secret `yaml:"headers_list" doc:"Headers as one string, name=value,name=value. The key headers takes precedence."`
 }
 
 // Header is an item of `headers`.
@@ -84,7 +84,7 @@ type Ratio struct {
 // Sampler is the block `sampler`.
 type Sampler struct {
 	SamplerKinds
-	ParentBased pipeline.Optional[ParentBased] `yaml:"parent_based" doc:"Follows the decision of the parent, and decides for spans without one by root."`
+	ParentBased pipeline.Optional[ParentBased] `yaml:"parent_based" doc:"Follows the decision of the parent. root decides for spans without a parent."`
 }
 
 // ParentBased is the `parent_based` block of a sampler. By default, root and the samplers of
@@ -93,14 +93,14 @@ type ParentBased struct {
 	Root                   pipeline.Optional[FlatSampler] `yaml:"root" doc:"Sampler of spans without a parent. Without it, all are sampled."`
 	RemoteParentSampled    pipeline.Optional[FlatSampler] `yaml:"remote_parent_sampled" doc:"Sampler of requests whose client has sampled the trace. By default, they are sampled."`
 	RemoteParentNotSampled pipeline.Optional[FlatSampler] `yaml:"remote_parent_not_sampled" doc:"Sampler of requests whose client has not sampled the trace. By default, they are not sampled."`
-	LocalParentSampled     pipeline.Optional[FlatSampler] `yaml:"local_parent_sampled" doc:"Sampler of parts of sampled work. By default, they are sampled."`
-	LocalParentNotSampled  pipeline.Optional[FlatSampler] `yaml:"local_parent_not_sampled" doc:"Sampler of parts of work that is not sampled. By default, they are not sampled."`
+	LocalParentSampled     pipeline.Optional[FlatSampler] `yaml:"local_parent_sampled" doc:"Sampler of spans whose parent is in this process and sampled. By default, they are sampled."`
+	LocalParentNotSampled  pipeline.Optional[FlatSampler] `yaml:"local_parent_not_sampled" doc:"Sampler of spans whose parent is in this process and not sampled. By default, they are not sampled."`
 }
 
 // Limits is the `limits` block. 0 means the default of the SDK.
 type Limits struct {
 	AttributeCount       int `yaml:"attribute_count_limit" doc:"Maximum number of attributes of a span. 0 means 128."`
-	AttributeValueLength int `yaml:"attribute_value_length_limit" doc:"Maximum length of the text of an attribute in characters. 0 disables the limit."`
+	AttributeValueLength int `yaml:"attribute_value_length_limit" doc:"Maximum length of a string attribute in characters. 0 disables the limit."`
 	EventCount           int `yaml:"event_count_limit" doc:"Maximum number of events of a span. 0 means 128."`
 	EventAttributeCount  int `yaml:"event_attribute_count_limit" doc:"Maximum number of attributes of an event. 0 means 128."`
 	LinkCount            int `yaml:"link_count_limit" doc:"Maximum number of links of a span. 0 means 128."`

@@ -69,7 +69,7 @@ var version = regexp.MustCompile(`^[0-9A-Za-z.+~_-]+$`)
 // linkerFlags returns the flags that set the version and the commit, and that leave out symbols.
 func (o Options) linkerFlags(c Commit) (string, error) {
 	if !version.MatchString(o.Version) {
-		return "", fmt.Errorf("version %q: only letters, digits and .+~_- are possible", o.Version)
+		return "", fmt.Errorf("version %q: only letters, digits and .+~_- are allowed", o.Version)
 	}
 	flags := "-s -w -X " + Module + "/pipeline/app.version=" + o.Version
 	if c.ID != "" {

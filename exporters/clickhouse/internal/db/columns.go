@@ -33,7 +33,7 @@ func FillColumns(c Columns) func(driver.Batch) error {
 				return fmt.Errorf("column %s: %w", to.Name(), err)
 			}
 			if n := f.from.Len(); n > 0 {
-				return fmt.Errorf("column %s: %d bytes left", to.Name(), n)
+				return fmt.Errorf("column %s: %d trailing bytes", to.Name(), n)
 			}
 		}
 		f.release()

@@ -12,13 +12,13 @@ import (
 
 // Config is the block `password_checks`.
 type Config struct {
-	MaxConcurrent       int               `yaml:"max_concurrent" doc:"Maximum number of concurrent comparisons of a password with a hash, each about 60 ms of CPU time with bcrypt cost 10. Proven passwords need none."`
+	MaxConcurrent       int               `yaml:"max_concurrent" doc:"Maximum number of concurrent comparisons of a password with a hash, each about 60 ms of CPU time with bcrypt cost 10. Passwords that were verified before need none."`
 	MaxWaiting          int               `yaml:"max_waiting" doc:"Maximum number of comparisons that run or wait. Further requests get 429."`
 	MaxWaitingPerClient int               `yaml:"max_waiting_per_client" doc:"Maximum number of comparisons of one client address that run or wait. Further requests get 429."`
 	WaitTimeout         pipeline.Duration `yaml:"wait_timeout" doc:"Maximum time that a request waits for its comparison. Then it gets 429."`
 	MaxCost             int               `yaml:"max_cost" doc:"Maximum bcrypt cost of a hash in htpasswd_file. Each step doubles the time of a comparison."`
 	AllowedFailures     int               `yaml:"allowed_failures" doc:"Number of wrong passwords before a client address must wait. A correct password resets the count."`
-	MinDelay            pipeline.Duration `yaml:"min_delay" doc:"Delay of a client address after the first wrong password beyond allowed_failures, doubled by each further one. Until it ends, requests get 429 unless their password is proven. 0 disables the delay."`
+	MinDelay            pipeline.Duration `yaml:"min_delay" doc:"Delay of a client address after the first wrong password beyond allowed_failures, doubled by each further one. Until it ends, requests get 429 unless their password was verified before. 0 disables the delay."`
 	MaxDelay            pipeline.Duration `yaml:"max_delay" doc:"Maximum delay of a client address. After three times this period without a wrong password, its failures are forgotten."`
 	MaxClients          int               `yaml:"max_clients" doc:"Maximum number of client addresses whose wrong passwords are counted. The least recent one is forgotten first."`
 }

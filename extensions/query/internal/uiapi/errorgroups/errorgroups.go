@@ -16,7 +16,7 @@ const (
 	maxGroups     = 1000
 )
 
-// API is the handler of the route.
+// API serves error groups.
 type API struct{ backend *core.Backend }
 
 // New returns the API over a backend.

@@ -10,7 +10,7 @@ import (
 // the rate for attributes, which is lower because users tend to see these lines as the cause.
 const falseDiscoveryRate, attributeRate = 0.01, 0.001
 
-// minTraces is the minimum number of traces of each side. With fewer, shares say little.
+// minTraces is the minimum number of traces of each side. With fewer, shares are not meaningful.
 const minTraces = 30
 
 // fewExpected is the expected number of traces below which the normal distribution is a poor

@@ -13,11 +13,11 @@ type Config struct {
 	MaxRate       int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Further spans are only counted."`
 	MaxExamined   int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Further spans are only counted."`
 	MaxDuration   pipeline.Duration `yaml:"max_duration" doc:"Maximum duration of a live-tail request."`
-	MaxQueue      pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans buffered for one of these clients, from service.limits.query_memory. For a slow client, further spans are only counted."`
+	MaxQueue      pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans buffered for one of these clients, which counts toward service.limits.query_memory. Further spans are only counted."`
 	Quiet         pipeline.Duration `yaml:"quiet" doc:"Time without a new span after which the summary of a trace is sent."`
 	MaxWait       pipeline.Duration `yaml:"max_wait" doc:"Maximum time after which the summary of a growing trace is sent, and resent while spans arrive."`
-	MaxTraceRate  int               `yaml:"max_traces_per_second" doc:"Maximum number of trace summaries per second for one client, a sample if more traces match."`
-	MaxTraces     int               `yaml:"max_traces" doc:"Maximum number of traces watched for one client, a sample if more match. Each reserves 1 KiB of service.limits.query_memory."`
+	MaxTraceRate  int               `yaml:"max_traces_per_second" doc:"Maximum number of trace summaries per second for one client. If more traces match, a sample is sent."`
+	MaxTraces     int               `yaml:"max_traces" doc:"Maximum number of traces watched for one client. If more match, a sample is watched. Each reserves 1 KiB of service.limits.query_memory."`
 	MaxTraceSpans int               `yaml:"max_trace_spans" doc:"Maximum number of spans of a trace whose summary is sent. Longer traces are only counted."`
 }
 

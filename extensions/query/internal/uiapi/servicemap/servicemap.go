@@ -18,7 +18,7 @@ const (
 	maxDepth     = 100
 )
 
-// API is the handler of the route.
+// API serves the service map.
 type API struct{ backend *core.Backend }
 
 // New returns the API over a backend.

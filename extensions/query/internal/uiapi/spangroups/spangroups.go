@@ -15,7 +15,7 @@ import (
 
 const defaultGroups = 100
 
-// API is the handler of the route.
+// API serves groups of spans.
 type API struct{ backend *core.Backend }
 
 // New returns the API over a backend.
