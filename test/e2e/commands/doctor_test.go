@@ -245,7 +245,7 @@ service: {data_dir: %[2]s/data, extensions: [query], pipelines: {traces: {receiv
 	}
 	harness.Run(t, "--config", file).AwaitReady()
 	_, report := doctor(t, "--config", file, "--tenant", "birds")
-	report.has(t, "spans", "skipped receivers::thriftudp::compact", `tenant of the receiver ("acme"), not that of --tenant ("birds")`)
+	report.has(t, "spans", "skipped receivers::thriftudp::compact", `tenant of the receiver ("acme"), not the tenant of --tenant ("birds")`)
 	_, report = doctor(t, "--config", file, "--tenant", "acme")
 	report.has(t, "spans", "ok receivers::thriftudp::compact", "came back")
 }
