@@ -46,7 +46,7 @@ func TestQueries(t *testing.T) {
 	}
 	harness.Poll(t, "the query service to notice", func() bool {
 		_, body := harness.Fetch(t, base+"/api/traces?service=any")
-		return strings.Contains(string(body), "no server answers")
+		return strings.Contains(string(body), "no server responds")
 	})
 	checkPartial(t, i, d, traces, base)
 }
