@@ -137,7 +137,7 @@ func (e *exporter) send(ctx context.Context, header http.Header, body []byte) er
 	}
 	if mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); mediaType == "text/html" {
 		// Probably a web server or a login page, which has not stored the spans.
-		return fmt.Errorf("sending to %s: response is a web page, not one of Zipkin; check endpoint", e.name)
+		return fmt.Errorf("sending to %s: response is a web page, not a Zipkin response; check endpoint", e.name)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (p *patternContext) spend(d time.Duration) {
 	}
 }
 
-// patternSample is the number of matches for each measured one. Reading the clock can take as
+// patternSample: one in patternSample matches is measured, because reading the clock can take as
 // long as a match.
 const patternSample = 16
 

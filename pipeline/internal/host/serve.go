@@ -31,7 +31,7 @@ func (a *App) Serve(ctx context.Context, files *config.Watcher, load func() (*co
 		a.manager.failed("cannot start", err)
 		return err
 	}
-	a.manager.health(a.Health()) // a process that was never ready has not said why
+	a.manager.health(a.Health()) // a process that was never ready has not logged the reason
 	a.manager.ready()
 	broken := a.reloads(ctx, files, load, hangup, ballast)
 	stop, cancel := a.stopContext(ctx)

@@ -98,7 +98,7 @@ func (r *restriction) values(
 	}
 	var names []string
 	for _, value := range facets.Facets[0].Values {
-		// Texts that were cut are not values.
+		// Truncated texts are not values.
 		if want.has(value.Text) && value.Text != "" && len(value.Text) <= storequery.MaxFacetText-utf8.UTFMax {
 			names = append(names, value.Text)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// measured is what the store knows.
+// measured holds the data from the store.
 type measured struct {
 	edges     []tracestore.CallEdge
 	services  map[string]*tracestore.MetricPoint // with spans of their own
