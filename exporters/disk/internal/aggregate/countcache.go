@@ -90,7 +90,7 @@ func (u *countUse) find(src source.Source, first int) *rangeCounts {
 }
 
 // maxCountShare is the part of the cache, 1/maxCountShare, that one range may take.
-const maxCountShare = 8
+const maxCountShare = 4
 
 // keep adds counts, if there is memory without the counts that this query or a later one used.
 func (u *countUse) keep(src source.Source, first int, counts *rangeCounts) {
