@@ -101,7 +101,7 @@ async function failure(response: Response): Promise<ApiError> {
 
 /** What answers without a message mean: most are of proxies. */
 const statusMessages: Record<number, string> = {
-  429: t('The server has too many requests.'),
+  429: t('The server is handling too many requests.'),
   502: t('A proxy got no response from the server (status 502).'),
   503: t('The server is not available (status 503).'),
   504: t('The server took too long (status 504).'),

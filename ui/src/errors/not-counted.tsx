@@ -11,7 +11,7 @@ export function NotCounted({ data }: { data: Errors }) {
     <>
       {data.share < 1 && <Partial>{t('There are too many spans to count all: {share} of them were examined. Numbers are estimates, their bars are hatched, and rare errors may be missing.', { share: share(data.share) })}</Partial>}
       {data.since && <Partial><Text of="Only the newest {n} failed spans were read, back to {time}. Earlier times are hatched: they were not counted." n={count(data.spans)} time={<Time at={data.since} precision={1} />} /></Partial>}
-      {before && before.share < 1 && <Partial>{t('For the time before, {share} of the spans were examined.', { share: share(before.share) })}</Partial>}
+      {before && before.share < 1 && <Partial>{t('For the preceding period, {share} of the spans were examined.', { share: share(before.share) })}</Partial>}
     </>
   );
 }

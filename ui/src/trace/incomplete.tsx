@@ -19,7 +19,7 @@ export function Incomplete({ facts, spans, show }: { facts: Facts; spans: number
           {causes.length > 0 && <p>{t('Possible causes, most likely first:')}</p>}
           <ol>{causes.map((c) => <li key={c.kind}>{c.text}</li>)}</ol>
           {messages.map((m) => <p key={m} class={css.message}>{m}</p>)}
-          {orphans.length > 0 && <Button onClick={() => { close(); show(); }}>{t('Go to the first span without parent')}</Button>}
+          {orphans.length > 0 && <Button onClick={() => { close(); show(); }}>{t('Go to the first span without a parent')}</Button>}
         </div>
       )}
     </Popover>

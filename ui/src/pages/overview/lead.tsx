@@ -20,7 +20,7 @@ export function queryOf(s: ServiceHealth): string {
 
 /** What is usual, and how much is known of it. */
 export function usualText(usual: Usual): string {
-  return t('Usual values are from the quiet time of the day before: {quiet}.', { quiet: minutes(usual.quiet) });
+  return t('Usual values are from quiet times of the preceding day: {quiet}.', { quiet: minutes(usual.quiet) });
 }
 
 const maxDetails = 4;

@@ -81,7 +81,7 @@ function elsewhere(m: MissingTrace): string {
   return m.causes.length > 0 ? t('See the other possible reasons below.') : t('It has not arrived: the program did not send it, or sent it to another address.');
 }
 
-const kinds: Record<string, string> = { consistent: t('Probability'), hash: t('Probability by hash'), sdk: t('Sampling by the client'), rate: t('Rate limit of the client'), policies: t('Tail sampling'), conditions: t('Filter') };
+const kinds: Record<string, string> = { consistent: t('Probability'), hash: t('Probability by trace ID hash'), sdk: t('Sampling by the client'), rate: t('Rate limit of the client'), policies: t('Tail sampling'), conditions: t('Filter') };
 
 /** Name of a stage for readers. */
 export function stageName(s: Stage): string {

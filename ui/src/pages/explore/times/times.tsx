@@ -95,7 +95,7 @@ function EarlierChoice({ run, earlier }: { run: Period; earlier: Period }) {
     <>
       <Segmented
         label={t('Compared with')} value={name ?? 'own'} onChange={(v) => { if (v !== 'own') set(v); }}
-        segments={[{ value: 'day', label: t('one day earlier') }, { value: 'week', label: t('one week earlier') }, { value: 'before', label: t('the time before') }, ...(name ? [] : [{ value: 'own' as const, label: t('another time') }])]}
+        segments={[{ value: 'day', label: t('one day earlier') }, { value: 'week', label: t('one week earlier') }, { value: 'before', label: t('the preceding period') }, ...(name ? [] : [{ value: 'own' as const, label: t('another time') }])]}
       />
       <Popover label={t('Another time')} class={css.surface} trigger={(p) => <Button {...p} opens icon="clock" aria-label={t('Earlier time: {range}', { range })}>{range}</Button>}>
         {(close) => <OwnTime earlier={earlier} run={run} onDone={(p) => { close(); set(`${iso(p.from)}..${iso(p.to)}`); }} />}
