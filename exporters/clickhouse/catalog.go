@@ -81,8 +81,8 @@ func nameLimit(q tracestore.NameQuery) int {
 	return q.Limit
 }
 
-// prefixCondition returns a condition on a column of strings with a prefix, beginning with AND. It
-// is a range, which the sorting key of a table can find.
+// prefixCondition returns a condition on a column of strings with a prefix, beginning with AND. The
+// condition is a range, so that ClickHouse can use the sorting key of a table.
 func prefixCondition(column, prefix string) string {
 	if prefix == "" {
 		return ""

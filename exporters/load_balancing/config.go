@@ -49,7 +49,7 @@ type otlpConfig struct {
 	client.NextHopConfig
 	Timeout pipeline.Duration                       `yaml:"timeout" doc:"Replaces timeout of this exporter, unless it is 0."`
 	Retry   pipeline.Optional[pipeline.RetryConfig] `yaml:"retry_on_failure" doc:"Replaces retry_on_failure of this exporter."`
-	Queue   pipeline.Optional[pipeline.QueueConfig] `yaml:"sending_queue" doc:"Used as sending_queue of this exporter, unless that is set."`
+	Queue   pipeline.Optional[pipeline.QueueConfig] `yaml:"sending_queue" doc:"Default for sending_queue of this exporter."`
 
 	_ struct{} `unsupported:"endpoint" hint:"delete the key; the addresses are those of resolver"`
 }

@@ -62,7 +62,8 @@ func (s *Store) ProfilePaths(
 }
 
 // withMore returns the stores that have more traces of a set than the quota, and how many they may
-// examine because other stores have fewer. It returns no stores if that is hardly more.
+// examine because other stores have fewer. It returns no stores if they could examine only a few
+// more.
 func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota int) (some []*member, more int) {
 	left := want
 	for _, a := range answers {

@@ -45,7 +45,7 @@ func (r *requestReader) next(n int) (list [][]byte, err error) {
 		}
 		length := binary.BigEndian.Uint32(head[:])
 		if length > maxLoadedRequest {
-			return nil, fmt.Errorf("request at offset %d has %d bytes, which exceeds the maximum of %d; the file is damaged or of another format",
+			return nil, fmt.Errorf("request at offset %d has %d bytes, which exceeds the maximum of %d; the file is damaged or has another format",
 				r.offset, length, maxLoadedRequest)
 		}
 		body := make([]byte, length)

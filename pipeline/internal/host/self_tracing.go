@@ -23,7 +23,7 @@ import (
 // process stops or the settings change. The destination may no longer respond.
 const lastExport = 2 * time.Second
 
-// selfTracing exports the spans that the process makes about its own work.
+// selfTracing exports the spans that the process records about its own work.
 type selfTracing struct {
 	instance string // id of the process
 	spans    *prometheus.CounterVec

@@ -47,7 +47,7 @@ type TimeLine struct {
 	// It may be negative or above 1, because other differences may be opposite. It is 0 if the
 	// lengths do not differ.
 	Share float64
-	// Probability is the probability of a difference of at least this size if there is none.
+	// Probability is the p-value: the probability of a difference of at least this size by chance.
 	Probability float64
 }
 
