@@ -40,10 +40,10 @@ export function AttributesTable({ pair, attributes: { list, error } }: { pair: P
   if (error) return <Failure what={t('The attributes cannot be loaded')} error={error} />;
   if (!list) return <Skeleton rows={4} />;
   if (!pair.comparison.common) return <Empty title={t('No call path is in both traces, so there are no attributes to compare.')} />;
-  if (list.length === 0) return <Empty title={t('The calls that differ most have the same attributes.')}><p>{t('IDs, ports and times were left out.')}</p></Empty>;
+  if (list.length === 0) return <Empty title={t('The calls that differ most have the same attributes.')}><p>{t('IDs, ports and times were omitted.')}</p></Empty>;
   return (
     <div class={css.attributes} tabIndex={0} role="region" aria-label={t('Attributes that differ')}>
-      <p class={css.note}>{t('From the calls that differ most. IDs, ports and times are left out.')}</p>
+      <p class={css.note}>{t('From the calls that differ most. IDs, ports and times are omitted.')}</p>
       <table class={css.attributeTable}>
         <thead><tr><th scope="col">{t('Span and key')}</th><th scope="col">A</th><th scope="col">B</th>{pair.sources.a.kind === 'server' && <th scope="col">{t('Usual values of the key')}</th>}</tr></thead>
         <tbody>

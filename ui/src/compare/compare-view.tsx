@@ -44,7 +44,7 @@ function Why({ obstacle: o, a, places, retry }: { obstacle: Obstacle; a: string;
   if (o.kind === 'alone') {
     return (
       <Empty title={<Text of="No other trace starts with {operation}." operation={<b>{o.typical.service} {o.typical.name}</b>} />}>
-        <p class={css.why}>{t('A typical trace is one with the same root, in the day before the trace and the hour after it.')}</p>
+        <p class={css.why}>{t('A typical trace has the same root, and is from the day before the trace or the hour after it.')}</p>
         <a href={link(places.trace(a))}>{t('Open the trace')}</a>{search}
       </Empty>
     );

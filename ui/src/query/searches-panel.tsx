@@ -111,7 +111,7 @@ function Transfer() {
   const all = savedSearches.value;
   const copyLink = (): void => {
     const url = location.origin + link({ page: 'explore' }, { saved: encodeSaved(all) });
-    if (url.length > maxLink) toast(t('These are too many for a link. Download a file instead.'));
+    if (url.length > maxLink) toast(t('There are too many for a link. Download a file instead.'));
     else void copy(url, t('Link to all saved searches'));
   };
   const read = async (f: File | undefined): Promise<void> => {
