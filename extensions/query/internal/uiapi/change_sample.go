@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	changeSlices = 12 // number of number of parts of the range, and of the times before
+	changeSlices = 12 // number of parts of the range, and of the times before
 	changeTraces = 25 // traces of each part
 	// maxChangeSpans is the maximum number of spans of the sample.
 	maxChangeSpans = 50_000
