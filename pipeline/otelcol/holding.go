@@ -82,6 +82,9 @@ type holdingProcessor struct {
 	mu        sync.Mutex
 	instances map[string]*instance // by tenant
 	stopping  bool
+
+	dropping sync.Mutex // held while dropped spans are counted and freed
+	stopped  bool       // Stop has ended; guarded by dropping
 }
 
 var (
@@ -253,8 +256,14 @@ func (p *holdingProcessor) free(spans, bytes int64) {
 // settled is called with spans that were passed on or dropped behind the processor.
 func (p *holdingProcessor) settled(spans, bytes int64) { p.free(spans, bytes) }
 
-// drop counts spans that the component has dropped.
+// drop counts spans that the component has dropped. After Stop, which may not have waited for the
+// component, it leaves them to the framework, which counts the spans that are still held.
 func (p *holdingProcessor) drop(spans, bytes int64, reason string) {
+	p.dropping.Lock()
+	defer p.dropping.Unlock()
+	if p.stopped {
+		return
+	}
 	if spans > 0 {
 		p.set.Dropped(int(spans), reason)
 	}
@@ -341,6 +350,9 @@ func (p *holdingProcessor) Stop(ctx context.Context) error {
 	if left+unsent > 0 {
 		errs = append(errs, fmt.Errorf("%w: %d spans", errHeldLeft, left+unsent))
 	}
+	p.dropping.Lock()
+	p.stopped = true
+	p.dropping.Unlock()
 	if sending := p.held.Load(); sending > 0 { // the framework counts them as dropped
 		errs = append(errs, fmt.Errorf("%w: next component is still sending %d spans after its context was canceled", errHeldLeft, sending))
 	}
