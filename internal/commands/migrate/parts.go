@@ -54,7 +54,10 @@ func (in *Input) read() ([]part, error) {
 	if err != nil {
 		if in.From == Jaeger1 || in.From == Auto && isJaeger1(text) {
 			p, err := readText(text)
-			return []part{p}, err
+			if err != nil {
+				return nil, err
+			}
+			return []part{p}, nil
 		}
 		return nil, in.notRecognized(err)
 	}
