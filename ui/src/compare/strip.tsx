@@ -19,7 +19,7 @@ export function Strip({ model, longest }: { model: TraceModel; longest: number }
   const chosen = theme.value;
   const steps = serviceSteps.value;
   const used = Math.max(1, Math.round((width * model.duration) / Math.max(1, longest)));
-  useEffect(() => { if (width > 0) draw(canvas.current!, model, used); }, [model, used, width, dark, chosen, steps]);
+  useEffect(() => { if (width > 0 && canvas.current) draw(canvas.current, model, used); }, [model, used, width, dark, chosen, steps]);
   return <div ref={box} class={css.strip}><canvas ref={canvas} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} /></div>;
 }
 

@@ -32,7 +32,8 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
   const id = useId();
   const list = completion?.list ?? [];
   useKeys(t('Search'), shortcuts(() => input.current?.focus()));
-  useLayoutEffect(() => setActive(-1), [completion]); // before the next key
+  // Before the next key. The same list in another response keeps the chosen suggestion.
+  useLayoutEffect(() => setActive(-1), [draft, caret, list.map((s) => s.text).join('\n')]);
   useLayoutEffect(() => {
     if (pendingCaret.current < 0) return;
     input.current!.setSelectionRange(pendingCaret.current, pendingCaret.current);

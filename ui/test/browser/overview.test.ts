@@ -151,6 +151,7 @@ describe('with data', () => {
       const { page } = await newPage(browser);
       await page.goto(url);
       await page.getByRole('button', { name: /Trace ID, service or text/ }).click();
+      await page.getByRole('dialog').getByRole('combobox').waitFor();
       await page.keyboard.insertText(text);
       await page.keyboard.press('Enter');
       await page.getByRole('treegrid', { name: 'Spans' }).waitFor();

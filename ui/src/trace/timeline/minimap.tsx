@@ -63,7 +63,7 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   // After the frame with the rows, which are what people wait for.
   useEffect(() => {
     if (width <= 1) return;
-    const timer = setTimeout(() => draw(canvas.current!, model, times, services, Math.floor(width), showPath), drawn.current ? patience : 0);
+    const timer = setTimeout(() => { if (canvas.current) draw(canvas.current, model, times, services, Math.floor(width), showPath); }, drawn.current ? patience : 0);
     drawn.current = true;
     return () => clearTimeout(timer);
   }, [model, times, services, width, showPath, dark, chosen]);
