@@ -94,6 +94,9 @@ var ErrNotOurs = errors.New("index.html is not the page of this web UI")
 // variantFolder holds the variants of the page.
 const variantFolder = "pages/"
 
+// unknownView is the variant of the page for paths of no view.
+const unknownView = "unknown"
+
 // views are the first parts of the paths of views, as in ui/src/shell/url.ts, with the names of
 // their variants of the page.
 var views = map[string]string{
@@ -136,7 +139,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Add("Vary", "Accept")
 		if acceptsHTML(r) {
-			s.servePage(w, r, s.build.index)
+			s.servePage(w, r, variantFolder+unknownView+".html")
 			return
 		}
 		notFound(w, r)

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -41,6 +42,7 @@ func site(t *testing.T, ancestors ...string) *Site {
 		"pages/status.html.gz":    zipped(t, "status"+page),
 		"pages/trace.html.gz":     zipped(t, "trace"+page),
 		"pages/service.html.gz":   zipped(t, "service"+page),
+		"pages/unknown.html.gz":   zipped(t, "unknown"+page),
 		"assets/main-0a1b.js.gz":  zipped(t, script),
 		"assets/main-0a1b.css.gz": zipped(t, "a{}"),
 		"assets/damaged-1.js.gz":  {Data: []byte("not gzip")},
@@ -70,7 +72,7 @@ const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 
 func TestPage(t *testing.T) {
 	s := site(t)
-	for _, path := range []string{"/base/", "/base/index.html", "/base/search?q=1", "/base/trace/1...2", "/base/x/assets/y"} {
+	for _, path := range []string{"/base/", "/base/index.html", "/base/search?q=1", "/base/trace/1...2"} {
 		w := ask(s, http.MethodGet, path, "Accept", browser)
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
@@ -147,7 +149,7 @@ func TestVariants(t *testing.T) {
 	s := site(t)
 	for path, want := range map[string]string{
 		"/base/": "", "/base/status": "status", "/base/trace/1": "trace", "/base/trace/1...2": "", "/base/services": "",
-		"/base/services/a/b": "service", "/base/x": "", "/base/pages/trace.html": "",
+		"/base/services/a/b": "service", "/base/x": "unknown", "/base/x/assets/y": "unknown", "/base/pages/trace.html": "unknown",
 	} {
 		w := ask(s, http.MethodGet, path, "Accept", browser)
 		if got := w.Body.String(); w.Code != http.StatusOK || !strings.HasPrefix(got, want+`<!doctype html><head><base href="/base/">`) {
@@ -156,6 +158,30 @@ func TestVariants(t *testing.T) {
 	}
 	if w := ask(s, http.MethodGet, "/base/pages/trace.html"); w.Code != http.StatusNotFound {
 		t.Errorf("file of a variant: %d", w.Code)
+	}
+}
+
+// TestVariantsInTheProgram compares the variants in the embedded build with those that are served.
+func TestVariantsInTheProgram(t *testing.T) {
+	b := Embedded()
+	if b.index != indexName {
+		t.Skip("the program is built without the web UI")
+	}
+	files, err := fs.Glob(b.files, variantFolder+"*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{"services/a", "trace/1...2"}
+	for first := range views {
+		paths = append(paths, first)
+	}
+	served := map[string]bool{variantFolder + unknownView + ".html.gz": true}
+	for _, p := range paths {
+		variant, _ := variantOf(p)
+		served[variantFolder+variant+".html.gz"] = true
+	}
+	if want := slices.Sorted(maps.Keys(served)); !slices.Equal(files, want) {
+		t.Errorf("the build has the variants %q, served are %q", files, want)
 	}
 }
 

@@ -31,7 +31,9 @@ type group struct {
 // they import, or of what every page loads.
 func (b *bundle) makeGroups() error {
 	importers := b.countUsers()
-	isPage := func(user string) bool { return slices.Contains(importers[user], b.root) }
+	isPage := func(user string) bool {
+		return slices.Contains(importers[user], b.root) && strings.HasPrefix(b.chunks[user].entry, pageFolder)
+	}
 	atStart := func(c *chunk) (n int) {
 		for _, user := range c.users {
 			if isPage(user) {

@@ -22,6 +22,7 @@ type site struct {
 
 const (
 	mainSource = "src/main.tsx"
+	pageFolder = "src/pages/"
 	scriptTag  = `    <script type="module" src="./` + mainSource + `"></script>` + "\n"
 )
 
@@ -181,10 +182,14 @@ func (s *site) addIndex(ui string, b *bundle) error {
 	return nil
 }
 
-// notePages notes the files at the start of each page, which are those that the root imports later.
+// notePages notes the files at the start of each page: of each source in pageFolder that the root
+// imports later.
 func (s *site) notePages(b *bundle) {
 	for _, name := range b.chunks[b.root].group.chunks {
 		for _, later := range b.chunks[name].later {
+			if !strings.HasPrefix(b.chunks[later].entry, pageFolder) {
+				continue
+			}
 			page := b.chunks[later].group
 			needed := b.start(page)
 			for _, g := range b.groups {

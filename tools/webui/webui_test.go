@@ -128,19 +128,34 @@ func TestSmallUI(t *testing.T) {
 	if pages := slices.Sorted(maps.Keys(s.pages)); !slices.Equal(pages, []string{"plain", "styled"}) {
 		t.Errorf("pages: %v", pages)
 	}
+	// A page loads early what it needs besides that of every page.
+	const everyPage = `<script type="module" crossorigin src="./assets/main-"></script>`
+	for name, want := range map[string][]string{
+		"index.html":        {everyPage},
+		"pages/plain.html":  {everyPage, `<link rel="modulepreload" crossorigin href="./assets/plain-">`},
+		"pages/styled.html": {everyPage, `<link rel="modulepreload" crossorigin href="./assets/styled-">`, `<link rel="preload" as="style" crossorigin href="./assets/styled-">`},
+	} {
+		tags := regexp.MustCompile(`<(?:link|script) .*`).FindAllString(s.files[name], -1)
+		for i, tag := range tags {
+			tags[i] = regexp.MustCompile(`[0-9a-f]{8}\.(js|css)`).ReplaceAllString(tag, "")
+		}
+		if !slices.Equal(tags, want) {
+			t.Errorf("%s: %q, want %q", name, tags, want)
+		}
+	}
 }
 
 // TestErrors checks what the tool says about wrong sources.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ file, text, want string }{
-		{"src/plain.ts", "export const a = 1;\nexport const b = ;\n", "src/plain.ts:2:17"},
-		{"src/plain.ts", "import { x } from './none';\nx();\n", `src/plain.ts:1:18`},
-		{"src/plain.ts", "import { x } from './part';\nx();\n", `No matching export in "src/part.ts" for import "x"`},
-		{"src/plain.ts", "import 'other';\n", "no package other in ui/vendor"},
-		{"src/styled.module.css", ".title { color: red\n", "src/styled.module.css:2:0"},
-		{"src/styled.module.css", "@keyframes a { }\n@keyframes a { }\n", "src/styled.module.css has keyframes with the same name a"},
-		{"src/styled.ts", "import css from './none.module.css';\ncss.title;\n", "no style sheet src/none.module.css"},
+		{"src/pages/plain.ts", "export const a = 1;\nexport const b = ;\n", "src/pages/plain.ts:2:17"},
+		{"src/pages/plain.ts", "import { x } from './none';\nx();\n", `src/pages/plain.ts:1:18`},
+		{"src/pages/plain.ts", "import { x } from '../part';\nx();\n", `No matching export in "src/part.ts" for import "x"`},
+		{"src/pages/plain.ts", "import 'other';\n", "no package other in ui/vendor"},
+		{"src/pages/styled.module.css", ".title { color: red\n", "src/pages/styled.module.css:2:0"},
+		{"src/pages/styled.module.css", "@keyframes a { }\n@keyframes a { }\n", "src/pages/styled.module.css has keyframes with the same name a"},
+		{"src/pages/styled.ts", "import css from './none.module.css';\ncss.title;\n", "no style sheet src/pages/none.module.css"},
 		{"src/part.ts", "export const y = new Worker(new URL('./no.ts', import.meta.url));\n", "no.ts: not the source of a worker"},
 		{"src/part.ts", "export const y = () => import('./x/plain');\n", "another part of the web UI has the same name"},
 		{"index.html", "<html></html>\n", "index.html: no line"},
@@ -180,16 +195,17 @@ func smallUI(t *testing.T, replaced map[string]string) string {
 	files := map[string]string{
 		"index.html": "<html>\n  <head>\n  </head>\n  <body>\n" + scriptTag + "  </body>\n</html>\n",
 		"src/main.tsx": "import { y } from './part';\nimport xx from '../texts/xx.json?url';\n" +
-			"console.log(y);\nimport('./plain');\nimport('./styled');\n" +
+			"console.log(y);\nimport('./pages/plain');\nimport('./pages/styled');\nimport('./dialogs');\n" +
 			"new Worker(new URL('./work-worker.ts', import.meta.url), { type: 'module' });\nfetch(new URL(xx, import.meta.url));\n",
-		"texts/xx.json":         `{"a":"b"}`,
-		"src/part.ts":           "export const y = [1];\n",
-		"src/plain.ts":          "import { y } from './part';\nexport const a = [y, $a];\n", // $a is global
-		"src/x/plain.ts":        "export const b = 2;\n",
-		"src/styled.ts":         "import css from './styled.module.css';\nexport const a = css.title;\n",
-		"src/styled.module.css": ".title { color: red }\n",
-		"src/work-worker.ts":    "postMessage(1);\n",
-		"public/icon.svg":       "<svg/>",
+		"texts/xx.json":               `{"a":"b"}`,
+		"src/part.ts":                 "export const y = [1];\n",
+		"src/pages/plain.ts":          "import { y } from '../part';\nexport const a = [y, $a];\n", // $a is global
+		"src/dialogs.ts":              "export const d = 1;\n",
+		"src/x/plain.ts":              "export const b = 2;\n",
+		"src/pages/styled.ts":         "import css from './styled.module.css';\nexport const a = css.title;\n",
+		"src/pages/styled.module.css": ".title { color: red }\n",
+		"src/work-worker.ts":          "postMessage(1);\n",
+		"public/icon.svg":             "<svg/>",
 	}
 	maps.Copy(files, replaced)
 	folder := t.TempDir()
