@@ -16,7 +16,7 @@ interface DialogProps {
 /** A modal dialog. The browser keeps the focus inside, closes it with Esc and gives the focus back. */
 export function Dialog({ title, onClose, children, bare, class: extra }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // At once, so that no key is lost that is typed right after the shortcut.
+  // Immediately, so that no key is lost that is typed right after the shortcut.
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     dialog.current!.showModal();

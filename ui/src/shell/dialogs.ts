@@ -1,4 +1,4 @@
-// What the shell shows only when it is needed.
+// What the shell loads after the page.
 export { Help } from './help';
 export { Login } from './login';
-export { Palette } from './palette';
+export { PaletteList } from './palette-list';

@@ -3,9 +3,11 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { loginDismissed, loginRequired } from '../api/client';
 import { loadConfig } from './config';
+import { Dialog } from './dialog';
 import { dispatchKey, useKeys } from './keys';
 import { lazy } from './lazy';
 import { announce, announcement } from './live-region';
+import { Palette, PaletteList } from './palette';
 import { applyTheme } from './preferences';
 import { loadServices } from './service-color';
 import { t } from './text';
@@ -15,18 +17,23 @@ import { chooseTheme, TopBar } from './top-bar';
 import { route, startRouter, view } from './url';
 import css from './shell.module.css';
 
-const Palette = lazy<{ onClose: () => void }>(() => import('./dialogs').then((m) => ({ default: m.Palette })));
-const Help = lazy<{ onClose: () => void }>(() => import('./dialogs').then((m) => ({ default: m.Help })));
+const Help = lazy<{}>(() => import('./dialogs').then((m) => ({ default: m.Help })));
 const Login = lazy<{}>(() => import('./dialogs').then((m) => ({ default: m.Login })));
 
-/** Milliseconds after which the dialogs are loaded, so that no key is lost that is typed right after their shortcut: the page comes first. */
-const dialogsAfter = 300;
+/** Milliseconds after which the parts of dialogs are loaded: after the page, and usually before somebody opens a dialog. */
+const warmUpDelay = 300;
 
 /** The frame of every page: top bar, dialogs, shortcuts, and the page as main region. Embedded pages have only the main region. */
 export function Shell({ children }: { children: ComponentChildren }) {
   const [dialog, setDialog] = useState<'palette' | 'help' | null>(null);
   const { embed } = view.value;
+  const close = (): void => setDialog(null);
   useEffect(start, []);
+  useEffect(() => {
+    if (embed) return;
+    const timer = setTimeout(PaletteList.preload, warmUpDelay);
+    return () => clearTimeout(timer);
+  }, [embed]);
   useKeys(t('Everywhere'), embed ? [] : [
     { keys: ['Mod k'], label: t('Jump to a trace, a service or a page'), run: () => setDialog('palette'), always: true },
     { keys: ['?'], label: t('Show all keys'), run: () => setDialog('help') },
@@ -36,8 +43,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
       {!embed && <a class={css.skip} href="#main" onClick={skip}>{t('Skip to the content')}</a>}
       {!embed && <TopBar onJump={() => setDialog('palette')} onHelp={() => setDialog('help')} onTheme={chooseTheme} />}
       <Main>{children}</Main>
-      {dialog === 'palette' && <Palette onClose={() => setDialog(null)} />}
-      {dialog === 'help' && <Help onClose={() => setDialog(null)} />}
+      {dialog === 'palette' && <Palette onClose={close} />}
+      {dialog === 'help' && <Dialog title={t('Keys')} onClose={close} class={css.help}><Help /></Dialog>}
       {loginRequired.value && !loginDismissed.value && <Login />}
       <Toaster />
       <div class="visually-hidden" role="status" aria-live="polite">{announcement}</div>
@@ -46,8 +53,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 function start(): () => void {
-  const stops = [startRouter(), applyTheme(), applyTitle(), loadConfig(), loadServices(), () => removeEventListener('keydown', dispatchKey), () => clearTimeout(timer)];
-  const timer = setTimeout(Palette.preload, dialogsAfter);
+  const stops = [startRouter(), applyTheme(), applyTitle(), loadConfig(), loadServices(), () => removeEventListener('keydown', dispatchKey)];
   addEventListener('keydown', dispatchKey);
   return () => stops.forEach((stop) => stop());
 }

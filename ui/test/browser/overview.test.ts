@@ -151,7 +151,6 @@ describe('with data', () => {
       const { page } = await newPage(browser);
       await page.goto(url);
       await page.getByRole('button', { name: /Trace ID, service or text/ }).click();
-      await page.getByRole('dialog').getByRole('combobox').waitFor();
       await page.keyboard.insertText(text);
       await page.keyboard.press('Enter');
       await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
@@ -198,7 +197,6 @@ describe('with data', () => {
     await page.goto(url);
     await page.getByRole('main').getByRole('heading').first().waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').getByRole('combobox').waitFor();
     await page.keyboard.type('u-12 47');
     await page.getByRole('option', { name: /^\{ "u-12 47" \}/ }).waitFor();
     await page.keyboard.press('Enter'); // runs the offered search
@@ -206,7 +204,6 @@ describe('with data', () => {
     await page.goto(url);
     await page.getByRole('main').getByRole('heading').first().waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').getByRole('combobox').waitFor();
     await page.keyboard.type('explore');
     await page.keyboard.press('Enter');
     await expect.poll(() => new URL(page.url()).pathname).toBe('/search');
@@ -215,6 +212,40 @@ describe('with data', () => {
     await page.getByRole('dialog').getByText(/keys/i).first().waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await page.context().close();
+  });
+
+  test('keys typed before the list of the jump box is loaded are carried out after', async () => {
+    const { page } = await newPage(browser);
+    const list = /\/assets\/dialogs-\w{8}\.js$/;
+    let load = (): void => {};
+    const held = new Promise<void>((resolve) => { load = resolve; });
+    await page.route(list, async (route) => { await held; await route.continue(); });
+    await page.goto(url);
+    await page.getByRole('main').getByRole('heading').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('gatew'); // g and w would be keys of the page
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.getByRole('dialog').getByRole('combobox').inputValue()).toBe('gatew');
+    expect(new URL(page.url()).pathname).toBe('/');
+    load();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/services/gateway');
+    await page.context().close();
+  });
+
+  test('a jump box whose list cannot be loaded is closed, and tries again', async () => {
+    const { page } = await newPage(browser);
+    const list = /\/assets\/dialogs-\w{8}\.js$/;
+    await page.route(list, (route) => route.abort());
+    await page.goto(url);
+    await page.getByRole('main').getByRole('heading').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').getByRole('alert').getByText('This part of the page cannot be loaded.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.unroute(list);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('option', { name: /Explore/ }).first().waitFor();
     await page.context().close();
   });
 

@@ -48,7 +48,6 @@ test('by keyboard: save a search, open it from the menu and from the palette', a
   await page.goto(url + '/status');
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.keyboard.press('Control+k');
-  await page.getByRole('dialog').getByRole('combobox').waitFor();
   await page.keyboard.type('failed sp');
   await page.getByRole('option', { name: /Failed spans/ }).first().waitFor();
   await page.keyboard.press('Enter');
