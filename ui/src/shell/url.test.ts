@@ -10,7 +10,7 @@ describe('url', () => {
       q: '{ service = "a b" && .x =~ "y+&" }', range: { from: 'now-15m', to: '2026-11-22T10:00:00.000Z' }, zone: 'local', theme: 'dark', embed: true,
       base: 'day', against: 'week',
       of: 'spans', sel: { t0: 1, t1: 2, d0: 3, d1: 4 }, cols: ['span.a,b', 'resource.c%2C'], by: ['service', 'span.a,b'], sort: '-duration', limit: 50, tab: 'spans',
-      span: '00f067aa0ba902b7', search: '{ error }', zoom: [0.25, 0.5], find: 'GET /', only: true, part: 'waiting on redis', min: 1000, fold: 0, root: '00f067aa0ba902b7', path: false, skew: false, idle: 'short', pins: ['http.route'], all: true, focus: 'a/b', depth: 2, least: 0.5, groups: ['shop, eu'], pick: ['a/b', 'x > y'],
+      span: '00f067aa0ba902b7', search: '{ error }', zoom: [0.25, 0.5], find: 'GET /', only: true, part: 'waiting:redis', min: 1000, fold: 0, root: '00f067aa0ba902b7', path: false, skew: false, idle: 'short', pins: ['http.route'], all: true, focus: 'a/b', depth: 2, least: 0.5, groups: ['shop, eu'], pick: ['a/b', 'x > y'],
     };
     expect(parse(new URL('http://host' + format(v, '')), '')).toEqual(v);
     expect(parse(new URL('http://host' + format(v, '/a/b')), '/a/b')).toEqual(v);

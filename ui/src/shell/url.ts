@@ -85,7 +85,7 @@ export interface View {
   find: string;
   /** Show only matching spans. */
   only: boolean;
-  /** Text of the chosen part of the sentence: show only its spans. */
+  /** Key of the chosen part of the sentence: show only its spans. */
   part: string;
   /** Minimum duration of shown spans in nanoseconds. */
   min: number;

@@ -78,7 +78,7 @@ function Sentence({ state }: { state: TraceState }) {
         : <b>{duration(model.duration)}</b>}
       {parts.length > 0 && <span class={css.colon}>: </span>}
       {parts.map((part, i) => (
-        <span key={`${part.kind} ${part.text}`}>
+        <span key={part.key}>
           <SentencePart state={state} part={part} index={i} />{i < parts.length - 1 ? ', ' : ''}
         </span>
       ))}
@@ -89,7 +89,7 @@ function Sentence({ state }: { state: TraceState }) {
 function SentencePart({ state, part, index }: { state: TraceState; part: Part; index: number }) {
   const chosen = state.part.value === index;
   const select = (): void => {
-    navigate({ part: chosen ? '' : part.text }, { replace: true });
+    navigate({ part: chosen ? '' : part.key }, { replace: true });
     if (!chosen && part.spans.length > 0) state.show(part.spans[0]);
   };
   return (

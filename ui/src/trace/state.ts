@@ -6,6 +6,7 @@ import { serviceColor, showServices } from '../shell/service-color';
 import { navigate, view, type View } from '../shell/url';
 import { reveal, visibleRows } from './model/rows';
 import { criticalPath } from './model/path';
+import { partIndex } from './model/sentence';
 import { findSpan, spanID } from './model/span';
 import { brokenScale, mostlyIdle, placeOf, plainScale } from './model/time-scale';
 import { noRow, type CriticalPath, type FindResult, type Rows, type TraceModel, type TraceSource, type UsualTexts } from './model/types';
@@ -84,7 +85,7 @@ export class TraceState {
   readonly skew = member('skew');
   readonly showPath = member('path');
   readonly pins = member('pins');
-  private readonly partText = member('part');
+  private readonly partName = member('part');
   private readonly spanText = member('span');
   private readonly rootText = member('root');
   /** Span in the detail panel, or -1. */
@@ -94,7 +95,7 @@ export class TraceState {
   /** Span that is shown as root, or -1. */
   readonly root = computed(() => (this.rootText.value ? findSpan(this.model.value, this.rootText.value) : -1));
   /** Chosen part of the sentence, or -1: only its spans are shown. */
-  readonly part = computed(() => (this.partText.value ? this.model.value.sentence.findIndex((p) => p.text === this.partText.value) : -1));
+  readonly part = computed(() => partIndex(this.model.value.sentence, this.partName.value));
   /** Spans that the user limited the rows to, or null. */
   readonly onlySpans = computed<Int32Array | null>(() => {
     const part = this.model.value.sentence[this.part.value]?.spans ?? null;

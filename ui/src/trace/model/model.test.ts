@@ -6,7 +6,7 @@ import { minimap } from './minimap';
 import { criticalPath, pathStrip } from './path';
 import { defaultRows, visibleRows } from './rows';
 import { deepOutline, largeOutline, outlineOf, span, type Sample } from './samples';
-import { sentenceText } from './sentence';
+import { partIndex, sentenceText } from './sentence';
 import { durationOf, findSpan, kindOf, nextOf, operation, shownService, spanID, warningsOf } from './span';
 import { flag, type TraceModel } from './types';
 
@@ -60,6 +60,15 @@ describe('model', () => {
 });
 
 describe('sentence', () => {
+  it('has parts that URLs name, also by the text of earlier versions', () => {
+    const parts = shop().sentence;
+    const keys = ['service:payment', 'service:mail', 'waiting:redis', 'gap', 'others'];
+    expect(parts.map((p) => p.key)).toEqual(keys);
+    expect(keys.map((key) => partIndex(parts, key))).toEqual([0, 1, 2, 3, 4]);
+    expect(['payment', 'mail', 'waiting on redis', 'gaps', 'in 2 others'].map((text) => partIndex(parts, text))).toEqual([0, 1, 2, 3, 4]);
+    expect(['', 'redis', 'service:'].map((name) => partIndex(parts, name))).toEqual([-1, -1, -1]);
+  });
+
   it('names services, peers and gaps by their share of the critical path', () => {
     expect(plain(sentenceText(shop()))).toBe('1.43 µs: 41 % payment, 30 % mail, 16 % waiting on redis, 5 % gaps, 8 % in 2 others');
     const part = shop().sentence[0];

@@ -65,13 +65,20 @@ export function sumSegments(m: Source, path: CriticalPath): Sum[] {
 function part(m: Source, s: Sum, total: number): Part {
   const name = m.services[s.service] || t('unknown service');
   const text = s.kind === 'gap' ? t('gaps') : s.kind === 'waiting' ? t('waiting on {name}', { name }) : name;
-  return { kind: s.kind as Part['kind'], service: s.service, count: 1, time: s.time, share: s.time / total, text, spans: Int32Array.from(s.spans).sort() };
+  const key = s.service < 0 ? s.kind : `${s.kind}:${m.services[s.service]}`;
+  return { kind: s.kind as Part['kind'], key, service: s.service, count: 1, time: s.time, share: s.time / total, text, spans: Int32Array.from(s.spans).sort() };
 }
 
 function restPart(rest: Sum[], total: number): Part {
   const time = rest.reduce((item, s) => item + s.time, 0);
   const spans = Int32Array.from(new Set(rest.flatMap((s) => [...s.spans]))).sort();
-  return { kind: 'others', service: -1, count: rest.length, time, share: time / total, text: t('in {rest} others', { rest: rest.length }), spans };
+  return { kind: 'others', key: 'others', service: -1, count: rest.length, time, share: time / total, text: t('in {rest} others', { rest: rest.length }), spans };
+}
+
+/** Index of the part that a URL names, or -1. Links of earlier versions have the English text of the part instead of its key. */
+export function partIndex(parts: Part[], name: string): number {
+  const key = name.replace(/^waiting on /, 'waiting:').replace(/^gaps$/, 'gap').replace(/^in \d+ others$/, 'others');
+  return name ? parts.findIndex((p) => p.key === key || p.key === `service:${name}`) : -1;
 }
 
 /** The sentence as text: `1.84 s: 61 % payment, 23 % waiting on redis, 7 % gaps, 9 % in 10 others`; `5 m 06 s, 4 m 53 s of it idle. The other 12.8 s: 98 % mail`. */

@@ -118,6 +118,8 @@ export interface CriticalPath {
 /** A part of the sentence about the critical path. */
 export interface Part {
   kind: 'service' | 'waiting' | 'gap' | 'others';
+  /** Names the part in URLs, the same in every language: "service:payment", "waiting:redis", "gap", "others". */
+  key: string;
   /** Service or peer as index in `services`, -1 for gaps and others. */
   service: number;
   /** Number of services and peers in `others`, else 1. */
