@@ -77,7 +77,7 @@ function attribute(element: Node, name: string): string | null {
   return null;
 }
 
-/** Value of a text, also of one in the braces of an attribute. */
+/** Value of a text in the braces of an attribute or without them. */
 function literal(node: Node | null | undefined): string | null {
   if (node?.type === 'JSXExpressionContainer') return literal(node.expression as Node);
   return node?.type === 'Literal' && typeof node.value === 'string' ? node.value : null;
@@ -87,11 +87,18 @@ function literal(node: Node | null | undefined): string | null {
 function looseIn(node: Node): string | null {
   switch (node.type) {
     case 'JSXText': return words(String(node.value));
-    case 'JSXAttribute': return readable.has(nameOf(node.name as Node)) ? words(literal(node.value as Node) ?? '') : null;
-    case 'Property': return readableMembers.has(nameOf(node.key as Node)) ? words(literal(node.value as Node) ?? '') : null;
-    case 'CallExpression': return ['toast', 'announce', 'useTitle'].includes(String((node.callee as Node).name)) ? words(literal((node.arguments as Node[])[0]) ?? '') : null;
+    case 'JSXAttribute': return readable.has(nameOf(node.name as Node)) ? words(written(node.value as Node)) : null;
+    case 'Property': return readableMembers.has(nameOf(node.key as Node)) ? words(written(node.value as Node)) : null;
+    case 'CallExpression':
+    case 'NewExpression': return ['toast', 'announce', 'useTitle', 'FileError'].includes(String((node.callee as Node).name)) ? words(written((node.arguments as Node[])[0])) : null;
   }
   return null;
+}
+
+/** A text as it is written in the source, also one with values in it. */
+function written(node: Node | null | undefined): string {
+  if (node?.type === 'JSXExpressionContainer') return written(node.expression as Node);
+  return node?.type === 'TemplateLiteral' ? (node.quasis as { value: { raw: string } }[]).map((q) => q.value.raw).join('{}') : literal(node) ?? '';
 }
 
 function nameOf(node: Node): string {

@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Heatmap } from '../api/types';
 import { classes } from '../shell/controls';
 import { Tip } from '../shell/floating';
-import { axisDuration, clock, count, dayOfYear, duration, percent, type Zone } from '../shell/format';
+import { axisDuration, clock, count, monthDay, duration, percent, type Zone } from '../shell/format';
 import { announce } from '../shell/live-region';
 import { zone } from '../shell/preferences';
 import { t, tn } from '../shell/text';
@@ -222,8 +222,8 @@ function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Bo
 /** Time of day, with seconds only where they say something; the date where the grid is longer than a day. */
 function axisTime(ms: number, g: HeatGrid, z: Zone): string {
   const length = g.columns * g.step;
-  if (length > 4 * 86_400_000) return dayOfYear(ms, z);
-  return (length > 86_400_000 ? dayOfYear(ms, z) + ' ' : '') + clock(ms, z, ms % 60_000 === 0 ? 0 : 1);
+  if (length > 4 * 86_400_000) return monthDay(ms, z);
+  return (length > 86_400_000 ? monthDay(ms, z) + ' ' : '') + clock(ms, z, ms % 60_000 === 0 ? 0 : 1);
 }
 
 function TimeAxis({ g, width, box }: { g: HeatGrid; width: number; box: Box | null }) {

@@ -1,7 +1,7 @@
 // What is said about a group of errors.
 
 import type { ErrorGroup, Errors } from '../api/errors';
-import { count, fixed, millis, time } from '../shell/format';
+import { count, millis, time, trimmed } from '../shell/format';
 import { zone } from '../shell/preferences';
 import { t } from '../shell/text';
 
@@ -25,7 +25,7 @@ export function trendText(g: ErrorGroup, end: number): string {
 /** "×8", "×3.4", "over ×100". */
 function factorText(factor: number): string {
   if (factor > 100) return t('over ×100');
-  return '×' + (factor < 9.5 ? fixed(factor, 1).replace(/\D0$/, '') : String(Math.round(factor)));
+  return '×' + trimmed(factor, factor < 9.5 ? 1 : 0);
 }
 
 /** A number of spans, with "≈" if it is an estimate. */

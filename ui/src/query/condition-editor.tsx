@@ -51,8 +51,8 @@ export function DurationEditor({ text, onDone }: { text: string; onDone: (text: 
   );
 }
 
-/** Chooses a status. */
-export function StatusEditor({ value, onDone }: { value: string; onDone: (value: string) => void }) {
+/** Chooses a status; "" is any. */
+export function StatusEditor({ value, onDone }: { value: string | undefined; onDone: (value: string) => void }) {
   return (
     <div class={css.choices}>
       {['', 'error', 'ok', 'unset'].map((v) => <Button key={v} kind="quiet" aria-pressed={v === value} onClick={() => onDone(v)}>{v || t('any')}</Button>)}

@@ -123,12 +123,14 @@ function DurationChip({ text, onRun }: Omit<Editor, 'period'>) {
 
 function StatusChip({ text, onRun }: Omit<Editor, 'period'>) {
   const c = [...conditionsOn(text, 'status'), ...conditionsOn(text, 'error')][0];
-  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? t('error') : t('no error')) : opText(c.op) + c.value;
+  const value = !c ? '' : isOn(c, 'error') ? (c.value === 'true' ? t('error') : t('no error')) : opText(c.op) + c.value;
+  // None of those in the editor for other conditions, such as `status != ok`.
+  const status = !c ? '' : isOn(c, 'error') && c.value === 'true' ? 'error' : c.op === '=' ? c.value : undefined;
   const set = (v: string): void => {
     const rest = setCondition(setCondition(text, 'error', '', ''), 'status', '', '');
     onRun(v ? addCondition(rest, 'status', '=', v) : rest);
   };
-  return <ChipButton name={t('status')} value={value} onRemove={c && (() => set(''))} editor={(close) => <StatusEditor value={value} onDone={(v) => { close(); set(v); }} />} />;
+  return <ChipButton name={t('status')} value={value} onRemove={c && (() => set(''))} editor={(close) => <StatusEditor value={status} onDone={(v) => { close(); set(v); }} />} />;
 }
 
 function Other({ condition: c, text, period, onRun }: Editor & { condition: Condition }) {

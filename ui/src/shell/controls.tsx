@@ -76,12 +76,12 @@ export function Check({ checked, onChange, children, disabled, title }: { checke
 }
 
 /** One condition of a query: the text edits it, the cross removes it. */
-export function Chip({ name, children, onEdit, onRemove, title }: { name?: string; children: ComponentChildren; onEdit?: () => void; onRemove?: () => void; title?: string }) {
-  const text = <>{name && <span class={css.chipName}>{name}</span>}<span>{children}</span></>;
+export function Chip({ label, children, onEdit, onRemove, title }: { label?: string; children: ComponentChildren; onEdit?: () => void; onRemove?: () => void; title?: string }) {
+  const text = <>{label && <span class={css.chipName}>{label}</span>}<span>{children}</span></>;
   return (
     <span class={css.chip} title={title}>
       {onEdit ? <button type="button" class={css.chipText} onClick={onEdit}>{text}</button> : <span class={css.chipText}>{text}</span>}
-      {onRemove && <button type="button" class={css.chipRemove} aria-label={t('Remove {name}', { name: name ?? t('condition') })} title={t('Remove')} onClick={onRemove}><Icon name="x" size={14} /></button>}
+      {onRemove && <button type="button" class={css.chipRemove} aria-label={t('Remove {name}', { name: label ?? t('condition') })} title={t('Remove')} onClick={onRemove}><Icon name="x" size={14} /></button>}
     </span>
   );
 }

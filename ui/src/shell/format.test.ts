@@ -45,8 +45,8 @@ describe('format in German', () => {
     setCatalogue(german);
     const t = Date.UTC(2026, 10, 22, 14, 22, 7, 318);
     expect([f.duration(1.84e9), f.percentile(9.49e6), f.axisDuration(1.5e9), f.share(0.0004), f.bytes(41.2e9)].map(plain)).toEqual(['1,84 s', '9,5 ms', '1,5 s', '<0,1 %', '41,2 GB']);
-    expect([f.count(1234567), f.short(1460), f.rate(0.001), f.fixed(2.5, 2)]).toEqual(['1.234.567', '1,46k', '<0,01', '2,50']);
-    expect([f.time(t, 'utc', t), f.date(t, 'utc'), f.dayOfYear(t, 'utc'), plain(f.age(t, t + 20 * 60e3))]).toEqual(['14:22:07,318', '22.11.2026', '22.11.', 'vor 20 min']);
+    expect([f.count(1234567), f.short(1460), f.rate(0.001), f.fixed(2.5, 2), f.trimmed(2.5, 2), f.number(-1234567), f.number(0.031249)]).toEqual(['1.234.567', '1,46k', '<0,01', '2,50', '2,5', '−1.234.567', '0,03125']);
+    expect([f.time(t, 'utc', t), f.date(t, 'utc'), f.monthDay(t, 'utc'), plain(f.age(t, t + 20 * 60e3))]).toEqual(['14:22:07,318', '22.11.2026', '22.11.', 'vor 20 min']);
     expect(['1h', '24h', '1d', '2w'].map(lastName)).toEqual(['Letzte Stunde', 'Letzte 24 Stunden', 'Letzter Tag', 'Letzte 2 Wochen']);
     expect([parseInstant('22.11.2026 14:22:07,318', 'utc', 0), parseInstant('2.1.2026', 'utc', 0)]).toEqual([t, Date.UTC(2026, 0, 2)]);
   });

@@ -11,8 +11,11 @@ export const none = '\u2013';
 /** The text of a number with the decimal sign of the language. */
 const local = (text: string): string => text.replace('.', decimal);
 
-/** A number with as many digits after the decimal sign. */
+/** Formats a number with a fixed number of decimals. */
 export const fixed = (x: number, digits: number): string => local(x.toFixed(digits));
+
+/** Formats a number with at most `digits` decimals. */
+export const trimmed = (x: number, digits: number): string => local(String(Number(x.toFixed(digits))));
 
 const durationUnits: [number, string][] = [
   [1, 'ns'],
@@ -24,7 +27,7 @@ const durationUnits: [number, string][] = [
 /** Formats nanoseconds with three significant digits: `412 µs`, `9.40 ms`, `1.84 s`, `2 m 05 s`. The server returns 1 ns for spans that do not end after their start: shown as 0. */
 export const duration = (ns: number): string => local(plain(ns));
 
-/** The same with a point. */
+/** Like duration, with a decimal point in every language. */
 function plain(ns: number): string {
   if (Math.abs(ns) <= 1) return '0';
   if (ns < 0) return '−' + plain(-ns);
@@ -80,6 +83,12 @@ export function count(n: number): string {
   return Math.round(n).toString().replace(/\B(?=(\d{3})+(?!\d))/g, thousands);
 }
 
+/** Formats any number, with at most four significant digits if it is not whole: `0.0312`, `−1,234`. */
+export function number(n: number): string {
+  const x = Number.isInteger(n) ? n : Number(n.toPrecision(4));
+  return (Number.isInteger(x) ? count(x) : local(String(x))).replace('-', '−');
+}
+
 /** Formats a count for tables: `1.46k`, `9.24M`. */
 export function short(n: number): string {
   if (Math.abs(n) < 999.5) return Number.isInteger(n) ? String(n) : local(significant(n));
@@ -121,7 +130,8 @@ export function bytes(n: number): string {
 /** A time zone for display. */
 export type Zone = 'utc' | 'local';
 
-const pad = (n: number, width = 2): string => String(n).padStart(width, '0');
+/** Fills a number with zeros. */
+export const pad = (n: number | string, width = 2): string => String(n).padStart(width, '0');
 
 /** Fields of a time in a zone. */
 function fields(ms: number, zone: Zone) {
@@ -138,6 +148,12 @@ export function clock(ms: number, zone: Zone, precision: 0 | 1 | 2 = 2): string 
   return text;
 }
 
+/** A date in ISO 8601, the same in every language. */
+export function isoDate(ms: number, zone: Zone): string {
+  const f = fields(ms, zone);
+  return `${f.y}-${pad(f.mo)}-${pad(f.d)}`;
+}
+
 /** Formats a date: `2026-11-22`. */
 export function date(ms: number, zone: Zone): string {
   const f = fields(ms, zone);
@@ -145,7 +161,7 @@ export function date(ms: number, zone: Zone): string {
 }
 
 /** Formats a date without its year: `11-22`. */
-export function dayOfYear(ms: number, zone: Zone): string {
+export function monthDay(ms: number, zone: Zone): string {
   const f = fields(ms, zone);
   return t('{m}-{d}', { m: pad(f.mo), d: pad(f.d) });
 }

@@ -12,25 +12,31 @@ export type Language = keyof typeof languages;
 
 const key = 'tracing.language';
 
-/** Language of the page. Workers and unit tests begin with English. */
-export const language: Language = typeof document === 'undefined' ? 'en' : chosen() ?? (/^de\b/.test(navigator.language) ? 'de' : 'en');
+/** Milliseconds that the page waits for its texts. */
+const timeout = 5000;
 
-/** Texts of the language, or null for English. */
-export const translations = language === 'de' ? await load(german) : null;
+/** Texts of the language of the page, or null for English. Workers and unit tests begin with English. */
+export const translations = typeof document !== 'undefined' && wantsGerman() ? await load(german) : null;
 
-function chosen(): Language | null {
+/** Language of the page. */
+export const language: Language = translations ? 'de' : 'en';
+
+function wantsGerman(): boolean {
   try {
-    const text = localStorage.getItem(key);
-    return text && text in languages ? (text as Language) : null;
+    const choice = localStorage.getItem(key);
+    if (choice) return choice === 'de';
   } catch {
-    return null;
+    // Without storage, the browser decides.
   }
+  return /^de\b/.test(navigator.language);
 }
 
 /** Without its texts, which can be missing for a moment while the server is updated, the page is English. */
 async function load(url: string): Promise<Catalogue | null> {
   try {
-    const catalogue = (await (await fetch(new URL(url, import.meta.url))).json()) as Catalogue;
+    const response = await fetch(new URL(url, import.meta.url), { signal: AbortSignal.timeout(timeout) });
+    if (!response.ok) return null;
+    const catalogue = (await response.json()) as Catalogue;
     document.documentElement.lang = catalogue.language;
     return catalogue;
   } catch {
@@ -42,8 +48,8 @@ async function load(url: string): Promise<Catalogue | null> {
 export function chooseLanguage(choice: Language): void {
   try {
     localStorage.setItem(key, choice);
+    if (choice !== language) location.reload();
   } catch {
     // Without storage, the browser decides.
   }
-  if (choice !== language) location.reload();
 }

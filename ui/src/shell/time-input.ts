@@ -1,7 +1,6 @@
 // What users type into the time picker.
 
-import type { Zone } from './format';
-import { clock, date } from './format';
+import { clock, date, isoDate, pad, type Zone } from './format';
 import { isRelative, resolveRange, resolveTime } from './range';
 import { t, tn } from './text';
 import type { Range } from './url';
@@ -22,7 +21,7 @@ export function lastName(span: string): string {
 }
 
 /** A name as it is within a sentence. */
-export function within(name: string): string {
+export function lowerFirst(name: string): string {
   return name[0].toLowerCase() + name.slice(1);
 }
 
@@ -46,13 +45,9 @@ export function parseInstant(text: string, zone: Zone, now: number): number | nu
   if (!m || (!m[1] && !m[2])) return null;
   const [h, min, s] = [m[2], m[3], m[4]].map((x) => Number(x ?? 0));
   if (h > 23 || min > 59 || s > 59) return null;
-  const day = m[1] ?? new Date(zone === 'utc' ? now : now - new Date(now).getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
-  const ms = Date.parse(`${day}T${[h, min, s].map(pad).join(':')}${zone === 'utc' ? 'Z' : ''}`);
+  const day = m[1] ?? isoDate(now, zone);
+  const ms = Date.parse(`${day}T${[h, min, s].map((n) => pad(n)).join(':')}${zone === 'utc' ? 'Z' : ''}`);
   return finite(Number.isNaN(ms) ? ms : ms + Math.round(Number((m[5] ?? '0').replace(',', '.')) * 1000));
-}
-
-function pad(n: string | number): string {
-  return String(n).padStart(2, '0');
 }
 
 function finite(ms: number): number | null {

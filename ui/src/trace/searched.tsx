@@ -15,7 +15,7 @@ export default function Searched({ state }: { state: TraceState }) {
   const n = spans && tn(spans.length, '{n} span', '{n} spans', { n: count(spans.length) });
   return (
     <Chip
-      name={t('search')} title={failed || t('Spans that match {q} are marked. Click or press n for the next one', { q })}
+      label={t('search')} title={failed || t('Spans that match {q} are marked. Click or press n for the next one', { q })}
       onEdit={() => { if (spans) goToNext(state, spans); }} onRemove={() => navigate({ search: '' }, { replace: true })}
     >
       <span class={css.search}>{q}</span> {failed ? t('cannot be shown') : n}

@@ -44,10 +44,10 @@ function Limits({ state, timeline }: { state: TraceState; timeline: boolean }) {
   const below = state.rows.value.foldedBelow;
   return (
     <>
-      {root >= 0 && <Chip name="root" onRemove={() => navigate({ root: '', zoom: null })}>{operation(model, root)}</Chip>}
+      {root >= 0 && <Chip label={t('root')} onRemove={() => navigate({ root: '', zoom: null })}>{operation(model, root)}</Chip>}
       {state.search.value && <Searched state={state} />}
-      {part && <Chip name="only" onRemove={() => navigate({ part: '' }, { replace: true })}>{percent(part.share)} {part.text}</Chip>}
-      {state.missingSpan.value && <Chip name="span" onRemove={() => navigate({ span: '' }, { replace: true })}>{t('{missingSpan} is not in this trace', { missingSpan: state.missingSpan.value })}</Chip>}
+      {part && <Chip label={t('only')} onRemove={() => navigate({ part: '' }, { replace: true })}>{percent(part.share)} {part.text}</Chip>}
+      {state.missingSpan.value && <Chip label={t('span')} onRemove={() => navigate({ span: '' }, { replace: true })}>{t('{missingSpan} is not in this trace', { missingSpan: state.missingSpan.value })}</Chip>}
       {timeline && below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title={t('Large traces open with short subtrees folded. Unfold them with ] or their arrow.')}>{t('folded below {below}', { below: axisDuration(below) })}</span>}
     </>
   );

@@ -1,7 +1,7 @@
 // The main pages in German: nothing of the English catalogue is left, nothing overflows, and another choice is kept.
 
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settle } from '../screenshots/scene.ts';
 import { connect, large, newPage, small } from './browser.ts';
@@ -133,11 +133,20 @@ test('the language of the browser is the first choice; another one is kept', asy
   await page.context().close();
 });
 
-test('without its texts, the page is English', async () => {
+test.each<[string, (route: Route) => Promise<void>]>([
+  ['no response', (route) => route.abort()],
+  ['an error', (route) => route.fulfill({ status: 502, json: { message: 'later' } })],
+])('with %s instead of its texts, the page is English, and German can be chosen', async (_, answer) => {
   const { page } = await newPage(browser, { locale: 'de-DE' });
-  await page.route('**/assets/de-*.json', (route) => route.abort());
+  const texts = '**/assets/de-*.json';
+  await page.route(texts, answer);
   await page.goto(url + '/open');
   await page.getByRole('heading', { level: 1, name: 'Open traces from files' }).waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('en');
+  await page.unroute(texts);
+  await page.getByRole('button', { name: 'Settings', exact: true }).click();
+  await page.getByRole('menuitemradio', { name: 'English', exact: true, checked: true }).waitFor();
+  await page.getByRole('menuitemradio', { name: 'Deutsch', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'Traces aus Dateien öffnen' }).waitFor();
   await page.context().close();
 });

@@ -29,7 +29,7 @@ export function Tools({ all, cut, picture, choice, metric, onFocus, onChange, on
   return (
     <div class={css.tools} role="group" aria-label={t('What the map shows')}>
       <FindService nodes={all.nodes} cut={cut} onJump={onFocus} />
-      {focus && <Chip name={t('focus')} onRemove={() => onChange({ focus: '', depth: 0 })}>{focus}</Chip>}
+      {focus && <Chip label={t('focus')} onRemove={() => onChange({ focus: '', depth: 0 })}>{focus}</Chip>}
       {focus && (
         <Menu
           label={t('Depth')} trigger={(props) => <Button {...props} opens><span class={css.key}>{t('depth')}</span> {depth === 0 ? t('all') : depth}</Button>}
@@ -40,7 +40,7 @@ export function Tools({ all, cut, picture, choice, metric, onFocus, onChange, on
         label={t('Weak edges')} trigger={(props) => <Button {...props} opens><span class={css.key}>{t('edges from')}</span> {leastText(picture.least)}{weak > 0 && <span class={css.hint}>{t('{n} hidden', { n: count(weak) })}</span>}</Button>}
         items={thresholds.map((l) => ({ label: thresholdText(picture, l), checked: l === picture.least, onSelect: () => onChange({ least: l || -1 }) }))}
       />
-      {groups.map((g) => <Chip key={g} name={t('open')} onRemove={() => onChange({ groups: groups.filter((x) => x !== g) })}>{g}</Chip>)}
+      {groups.map((g) => <Chip key={g} label={t('open')} onRemove={() => onChange({ groups: groups.filter((x) => x !== g) })}>{g}</Chip>)}
       {picture.grouped && <span class={css.note}>{t('{services} in {n} groups and services', { services: tn(picture.table.nodes.length, '{n} service', '{n} services', { n: count(picture.table.nodes.length) }), n: count(picture.graph.nodes.length) })}</span>}
       <span class={css.grow} />
       <span class={css.legend}>{t('width: {what}, ⬢ at least 1 % fail, ▲ p95 at least 1.5 times the usual', { what: metricText[metric] })}</span>

@@ -5,7 +5,7 @@ import { TimeChart, type TimeChartProps } from '../../charts/time-chart';
 import { maxOf } from '../../charts/scale';
 import { Button, classes } from '../../shell/controls';
 import { errorShare } from '../../incidents/words';
-import { axisDuration, count, fixed, millis, percentile, rate, share } from '../../shell/format';
+import { axisDuration, count, millis, percentile, rate, share, trimmed } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { t } from '../../shell/text';
 import { navigate } from '../../shell/url';
@@ -73,7 +73,7 @@ function errorColors(now: number, usual: number | null): { color: string; fill: 
 
 /** Axis labels of shares without needless decimals. */
 function axisShare(v: number, max: number): string {
-  return `${fixed(v * 100, max < 0.01 ? 2 : 1).replace(/\D?0+$/, '')}\u202f%`;
+  return `${trimmed(v * 100, max < 0.01 ? 2 : 1)}\u202f%`;
 }
 
 /** New versions, those of abnormal services first. */

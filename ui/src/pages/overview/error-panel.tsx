@@ -13,7 +13,7 @@ import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
 import { AnswerState, Messages, Partial } from '../../shell/states';
 import { t, Text } from '../../shell/text';
-import { within } from '../../shell/time-input';
+import { lowerFirst } from '../../shell/time-input';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
@@ -82,7 +82,7 @@ function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; r
   const { data } = changes;
   return (
     <section class={css.changes}>
-      <div class={css.head}><h2 class={css.title}>{t('Changes')}</h2><span class={css.sub}>{within(rangeLabel)}</span>{capable('aggregates') && <a class={css.all} href={link({ page: 'explore' }, { q: allRequests, tab: 'times' })} title={t('Compare all services with yesterday or any other time')}>{t('Since yesterday')}</a>}</div>
+      <div class={css.head}><h2 class={css.title}>{t('Changes')}</h2><span class={css.sub}>{lowerFirst(rangeLabel)}</span>{capable('aggregates') && <a class={css.all} href={link({ page: 'explore' }, { q: allRequests, tab: 'times' })} title={t('Compare all services with yesterday or any other time')}>{t('Since yesterday')}</a>}</div>
       {changes.error && <AnswerState what={t('Changes')} answer={changes} />}
       {data && data.changes.length === 0 && <p class={css.nothing}>{t('No new version, instance, attribute or service.')}</p>}
       <ul class={css.changeList}>

@@ -7,7 +7,7 @@ import { slowNow } from '../../shell/clock';
 import { millis, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { t } from '../../shell/text';
-import { rangeName, within } from '../../shell/time-input';
+import { lowerFirst, rangeName } from '../../shell/time-input';
 import { view } from '../../shell/url';
 
 /** State of a service, worst first. An incident that has `ended` is over. */
@@ -55,7 +55,7 @@ export function figuresOf(s: Pick<ServiceSeries, 'since' | 'summary'>): Red {
 /** The time of these calls, for people: "since 14:06", or "last 1 hour". */
 export function figuresText(s: Pick<ServiceSeries, 'since'>, { end }: Pick<Services, 'end'>): string {
   if (s.since) return t('since {time}', { time: time(millis(s.since.start), zone.value, millis(end), 0) });
-  return within(rangeName(view.value.range, zone.value, slowNow.value));
+  return lowerFirst(rangeName(view.value.range, zone.value, slowNow.value));
 }
 
 /** Time in seconds of these calls. */

@@ -1,5 +1,5 @@
 import type { Cause, Change, MissingTrace } from '../../api/deployment';
-import { count, duration, share } from '../../shell/format';
+import { count, duration, number, share } from '../../shell/format';
 import { t, tn } from '../../shell/text';
 
 /** One line of the list of possible reasons. */
@@ -38,7 +38,7 @@ function refusedTitle(c: Cause): string {
 
 /** Text of a change that would keep such a trace. */
 export function changeText(c: Change, m: MissingTrace): string {
-  const values = { component: c.component ?? '', place: c.place ?? '', from: number(c.from), to: number(c.to), service: m.service, key: c.key ?? '' };
+  const values = { component: c.component ?? '', place: c.place ?? '', from: number(c.from ?? 0), to: number(c.to ?? 0), service: m.service, key: c.key ?? '' };
   switch (c.code) {
     case 'strategy': return strategyText(c, values);
     case 'target': return t('Raise the target of adaptive sampling ({key}) from {from} to {to} traces/s', values);
@@ -54,8 +54,4 @@ export function changeText(c: Change, m: MissingTrace): string {
 function strategyText(c: Change, values: Record<string, string>): string {
   if (c.to === undefined) return t('Raise the rate limit of {service} in the sampling strategies ({place})', values);
   return c.place ? t('Raise the probability in {place} from {from} to {to}', values) : t('Raise the probability of {service} from {from} to {to}', values);
-}
-
-function number(x: number | undefined): string {
-  return x === undefined ? '0' : String(+x.toPrecision(3));
 }

@@ -2,7 +2,7 @@ import type { OperationHistory, Provider, Sampler, ServiceStrategy } from '../..
 import { Sparkline } from '../../charts/sparkline';
 import { slowNow } from '../../shell/clock';
 import { classes } from '../../shell/controls';
-import { duration, none, rate, share } from '../../shell/format';
+import { duration, none, number, rate, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { ServiceMark } from '../../shell/service-mark';
 import { Elapsed } from '../status/elapsed';
@@ -15,7 +15,7 @@ const maxRows = 200;
 /** A sampler in a few words: `12.5 %`, `7 traces/s`. */
 export function samplerText(s: Sampler): string {
   if (s.type === '') return t('set by the collector');
-  return s.type === 'ratelimiting' ? t('{n} traces/s', { n: s.param }) : share(s.param);
+  return s.type === 'ratelimiting' ? t('{n} traces/s', { n: number(s.param) }) : share(s.param);
 }
 
 const sources: Record<string, string> = { 'built-in': t('built-in default'), file: t('file'), url: t('URL'), adaptive: t('adaptive'), remote: t('collector') };
@@ -76,7 +76,7 @@ function Probabilities({ a }: { a: NonNullable<Provider['adaptive']> }) {
     <section class={css.section}>
       <div class={css.head}>
         <h2 class={css.heading}>{t('Current probabilities')}</h2>
-        <span class={css.faint}>{t('target {target} traces/s for each operation', { target: a.targetSamplesPerSecond })}{a.calculated && <>, <Text of="calculated {time} by {by}" time={<Elapsed since={a.calculated} now={slowNow.value} ago />} by={a.by ?? ''} /></>}</span>
+        <span class={css.faint}>{t('target {target} traces/s for each operation', { target: number(a.targetSamplesPerSecond) })}{a.calculated && <>, <Text of="calculated {time} by {by}" time={<Elapsed since={a.calculated} now={slowNow.value} ago />} by={a.by ?? ''} /></>}</span>
       </div>
       {a.operations.length === 0 ? <p class={css.note}>{t('No root span with sampling tags has been counted yet. The first calculation runs {time} after startup.', { time: duration(2 * a.interval) })}</p> : (
         <>

@@ -33,7 +33,7 @@ function processOf(p: unknown): Process {
 
 function spanOf(s: Json, trace: Json, processes: Map<string, Process>, where: string): FileSpan {
   const span = newSpan(id(s.traceID ?? trace.traceID, 32, t('{where}: trace ID', { where })), id(s.spanID, 16, t('{where}: span ID', { where })));
-  if (!span.traceID) throw new FileError(`${where}: a span has no trace id.`);
+  if (!span.traceID) throw new FileError(t('{where}: a span has no trace ID.', { where }));
   const process = isObject(s.process) ? processOf(s.process) : processes.get(text(s.processID)) ?? processOf(null);
   span.service = process.service;
   span.resource = process.tags;

@@ -1,6 +1,6 @@
 // Positions and labels of the ticks of a time axis.
 
-import { axisDuration, duration, fixed } from '../../shell/format';
+import { axisDuration, duration, trimmed } from '../../shell/format';
 import { t } from '../../shell/text';
 import { breaksOn, pixel, type Axis, type Break } from './axis';
 import { textWidth } from './labels';
@@ -96,8 +96,7 @@ export function tickLabel(at: number, step: number): string {
   if (at === 0 || step >= at / 100) return axisDuration(at);
   const [unit, name] = units.findLast(([u]) => at >= u) ?? units[0];
   const digits = Math.max(0, Math.ceil(Math.log10(unit / step)));
-  const text = fixed(at / unit, digits);
-  return (digits > 0 ? text.replace(/\D?0+$/, '') : text) + '\u202f' + name;
+  return trimmed(at / unit, digits) + '\u202f' + name;
 }
 
 const longUnits: [number, string][] = [[86400, 'd'], [3600, 'h'], [60, 'm'], [1, 's']];
@@ -111,7 +110,7 @@ function longLabel(at: number, step: number): string {
   const last = Math.max(first + 1, needed < 0 ? longUnits.length - 1 : needed);
   return longUnits.slice(first, last + 1).map(([u, name], i) => {
     const whole = Math.floor(rest / u);
-    const text = u === 1 ? fixed(rest, digits).replace(/[.,]0*$|([.,]\d*[1-9])0+$/, '$1') : String(whole);
+    const text = u === 1 ? trimmed(rest, digits) : String(whole);
     rest -= whole * u;
     return `${i > 0 && /^\d([.,]|$)/.test(text) ? '0' : ''}${text}\u202f${name}`;
   }).join(' ');

@@ -6,7 +6,7 @@ import type { Run } from '../run';
 import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
 import { explainParams, selectedRun, selectedSearch } from './selection';
 import { ticks } from './values';
-import { callText, differenceText, noteOf, numberText, sameOf, valueName } from './words';
+import { callText, differenceText, noteOf, sameOf, valueName } from './words';
 
 // web > stock > db, web > mail; only selected traces call retry.
 const paths: CallPaths = {
@@ -56,7 +56,7 @@ describe('words of an explanation', () => {
     expect(valueName({ ...line, high: 20000 })).toBe('at most 20,000');
     expect(valueName({ ...line, op: '=', value: '7' })).toBe('7');
     expect(valueName({ ...line, op: 'exists' })).toBe('any');
-    expect(numberText(-1234567)).toBe('−1,234,567');
+    expect(valueName({ ...line, high: -1234567 })).toBe('at most −1,234,567');
   });
 
   it('says what is the same', () => {

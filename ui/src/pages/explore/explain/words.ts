@@ -2,7 +2,7 @@
 
 import type { AttributeLine, AttributeName, CallPaths } from '../../../api/explain';
 import { fieldLabel } from '../../../query/field';
-import { duration, percent } from '../../../shell/format';
+import { duration, number, percent } from '../../../shell/format';
 import { t } from '../../../shell/text';
 
 /** Key of an attribute without its scope. */
@@ -14,15 +14,9 @@ export function keyName(a: AttributeName): string {
 export function valueName(a: AttributeName): string {
   if (a.op === 'exists') return t('any');
   if (a.op === '=') return a.value || t('(empty)');
-  const [low, high] = [a.low, a.high].map((n) => (n === undefined ? '' : numberText(n)));
+  const [low, high] = [a.low, a.high].map((n) => (n === undefined ? '' : number(n)));
   if (low && high) return low === high ? low : t('{low} to {high}', { low, high });
   return low ? t('at least {low}', { low }) : t('at most {high}', { high });
-}
-
-/** A number of an attribute with at most four significant digits. */
-export function numberText(n: number): string {
-  const text = Number.isInteger(n) ? String(n) : String(Number(n.toPrecision(4)));
-  return text.replace('-', '−').replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ',');
 }
 
 /** An attribute as text: `tenant.id = acme`. */
