@@ -9,8 +9,8 @@ import (
 
 // Delivery holds the configuration keys for delivery to an exporter that sends over a network:
 // timeout, retries and sending queue. The configuration of the exporter embeds it; the framework
-// then retries and queues, and the exporter's Consume makes a single attempt. The keys have the
-// same names as in the OpenTelemetry Collector.
+// then retries and queues, and the exporter's Consume makes a single attempt. Keys that also exist
+// in the OpenTelemetry Collector have the same names.
 type Delivery struct {
 	Timeout Duration              `yaml:"timeout" doc:"Maximum duration of one attempt to send a batch."`
 	Retry   RetryConfig           `yaml:"retry_on_failure" doc:"Retries after temporary errors."`

@@ -104,7 +104,7 @@ func (s *ByteSize) UnmarshalText(b []byte) error {
 }
 
 // MemoryShare returns a default size that depends on the available memory: 1/part of what
-// GOMEMLIMIT, the cgroup or the machine allows, but at most most. It is a whole number of MiB, at
+// GOMEMLIMIT, the cgroup or the machine allows, limited to most. It is a whole number of MiB, at
 // least one.
 func MemoryShare(part int64, most ByteSize) ByteSize {
 	const mib = 1 << 20

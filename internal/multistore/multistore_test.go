@@ -33,7 +33,7 @@ var searches = []string{
 	"unicode and invalid UTF-8", "missing and invalid service names", "tenants are isolated", "several and unknown trace ids",
 	"order and limit", "all conditions hold on one span", "windows include both bounds", "minimum and maximum times",
 	"pages list each trace once", "pages of traces with several matches", "an exhausted budget is reported",
-	"ids, summaries and full traces", "cancelled queries", "queries that end within long values", "early stop and writes while reading",
+	"ids, summaries and full traces", "canceled queries", "queries that end within long values", "early stop and writes while reading",
 	"concurrent writers and readers", "catalog", "attribute catalog", "random spans and queries",
 }
 

@@ -29,8 +29,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// GRPCConfig is the configuration of a gRPC connection. Its keys have the same names as in the
-// OpenTelemetry Collector.
+// GRPCConfig is the configuration of a gRPC connection. Keys that also exist in the OpenTelemetry
+// Collector have the same names.
 type GRPCConfig struct {
 	Endpoint string `yaml:"endpoint" doc:"Address of the server: host:port, dns:///host:port, or a list of host:port, separated by commas. Requests are balanced over all servers."`
 	GRPCSettings

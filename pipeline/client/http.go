@@ -23,8 +23,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
-// HTTPConfig is the configuration of an HTTP client. Its keys have the same names as in the
-// OpenTelemetry Collector. `timeout` is part of [pipeline.Delivery].
+// HTTPConfig is the configuration of an HTTP client. Keys that also exist in the OpenTelemetry
+// Collector have the same names. `timeout` is part of [pipeline.Delivery] instead.
 type HTTPConfig struct {
 	Endpoint            string                        `yaml:"endpoint" doc:"Base URL of the server, for example http://localhost:4318."`
 	TLS                 TLSConfig                     `yaml:"tls" doc:"TLS settings for https URLs."`

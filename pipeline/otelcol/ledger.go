@@ -109,7 +109,7 @@ func (t *heldTrace) takeAny(n int64) amount {
 	return t.inside.takeSpans(n)
 }
 
-// drop removes the inside spans of a trace, except some.
+// drop removes the spans of a trace that are inside, except the given number.
 func (l *ledger) drop(id TraceID, except int64) (spans, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,8 @@ func (l *ledger) out(td ptrace.Traces, now time.Time) (o outcome, open bool) {
 	return o, true
 }
 
-// overdue removes the inside spans of traces whose latest event was before a time.
+// overdue removes the spans of each trace whose latest event was before a time, unless the
+// component has not taken all of them yet.
 func (l *ledger) overdue(before time.Time) (spans, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

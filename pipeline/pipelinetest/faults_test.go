@@ -76,8 +76,8 @@ func contentFaults() []fault {
 	}
 }
 
-// behaviourFaults are components that answer, block or end in a wrong way.
-func behaviourFaults(t *testing.T) []fault {
+// behaviorFaults are components that answer, block or end in a wrong way.
+func behaviorFaults(t *testing.T) []fault {
 	end := make(chan struct{})
 	t.Cleanup(func() { close(end) })
 	return []fault{
@@ -183,7 +183,7 @@ func mixing() *subject {
 // it.
 func TestPlantedFaults(t *testing.T) {
 	joined := joinedFaults()
-	all := slices.Concat(joined, contentFaults(), behaviourFaults(t))
+	all := slices.Concat(joined, contentFaults(), behaviorFaults(t))
 	if len(all) < 20 || len(joined) < 10 {
 		t.Fatalf("%d faults, %d of them in joined batches", len(all), len(joined))
 	}

@@ -148,7 +148,7 @@ func (l *limitListener) refuse(c net.Conn, key string) {
 	c.Close() //nolint:errcheck // nothing was written to it
 }
 
-// countedConn is a connection that counts towards the limit of its listener until it is closed. It
+// countedConn is a connection that counts toward the limit of its listener until it is closed. It
 // is refused if its client speaks the wrong protocol.
 type countedConn struct {
 	net.Conn

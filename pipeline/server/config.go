@@ -25,9 +25,9 @@ const (
 	maxDefaultBody = 20 << 20
 )
 
-// HTTPConfig is the configuration of an HTTP listener. Its keys have the same names as in the
-// OpenTelemetry Collector. A config that embeds HTTPConfig should define its own Validate that
-// checks only its own keys: the loader also calls the Validate of embedded configs.
+// HTTPConfig is the configuration of an HTTP listener. Keys that also exist in the OpenTelemetry
+// Collector have the same names. A config that embeds HTTPConfig should define its own Validate
+// that checks only its own keys: the loader also calls the Validate of embedded configs.
 type HTTPConfig struct {
 	Endpoint           pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
 	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Maximum size of a request body, also after decompression. The default is 1/14 of the available memory, at most 20MiB."`
@@ -38,7 +38,7 @@ type HTTPConfig struct {
 	MaxConnections     int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether headers of requests stay available, for example to batch (metadata_keys) and routing (request)."`
 	SecurityConfig
-	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names of requests, besides localhost, names below .internal, IP addresses and the host of endpoint: traces.example.com, *.example.com for subdomains, or * for all. Listeners on other than loopback addresses check names only if this list is not empty."`
+	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names that requests may use, besides localhost, names below .internal, IP addresses and the host of endpoint: traces.example.com, *.example.com for subdomains, or * for all. Requests with other names are refused, which prevents DNS rebinding. Listeners on addresses other than loopback check names only if this list is not empty."`
 	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Without the block, pages of other origins can neither read responses nor change state."`
 	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers added to every response."`
 }
@@ -100,8 +100,8 @@ func withHeaders(headers map[string]string, h http.Handler) http.Handler {
 	})
 }
 
-// GRPCConfig is the configuration of a gRPC listener. Its keys have the same names as in the
-// OpenTelemetry Collector.
+// GRPCConfig is the configuration of a gRPC listener. Keys that also exist in the OpenTelemetry
+// Collector have the same names.
 type GRPCConfig struct {
 	Endpoint             pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
 	MaxRecvMsgSizeMiB    int               `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a message in MiB, before and after decompression."`

@@ -25,7 +25,7 @@ type SecurityConfig struct {
 	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Authentication of clients."`
 	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants: every request must have a header that names its tenant."`
 
-	TrustedProxies []string `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies whose header X-Forwarded-For names the client. By default, all clients of a proxy count as one."`
+	TrustedProxies []string `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies whose header X-Forwarded-For names the client, for limits on passwords and queries and for explanations of sampling strategies. By default, all clients of a proxy count as one client."`
 }
 
 func defaultSecurity() SecurityConfig {

@@ -23,7 +23,7 @@ type Aggregator interface {
 	// If several stores are read as one, each may examine this many spans.
 	//
 	// It returns an error if there is no result at all, for example if Aggregation.Check fails or
-	// ctx was cancelled. If some spans could not be read or time ran out, the result is incomplete.
+	// ctx was canceled. If some spans could not be read or time ran out, the result is incomplete.
 	Aggregate(ctx context.Context, q Query, a Aggregation) (Aggregate, error)
 }
 

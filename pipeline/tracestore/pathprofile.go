@@ -24,7 +24,7 @@ type PathProfiler interface {
 	// weighted.
 	//
 	// It returns an error if there is no result at all, for example if PathOptions.Check fails or
-	// ctx was cancelled. If some spans could not be read, or memory or time ran out, the profile is
+	// ctx was canceled. If some spans could not be read, or memory or time ran out, the profile is
 	// incomplete.
 	ProfilePaths(ctx context.Context, q Query, sel Selection, o PathOptions) (PathProfile, error)
 }

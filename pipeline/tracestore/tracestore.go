@@ -69,7 +69,7 @@ type Reader interface {
 	) error
 	// TraceVersion returns the version of a trace. A reader that starts later sees at least the
 	// spans of this version. A DamagedError means that the version is unknown. The error matches
-	// ErrUnsupported if the store has no versions, as stores of other programs.
+	// ErrUnsupported if the store has no versions, for example a store of another program.
 	TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (TraceVersion, error)
 	// TraceSpans returns the approximate number of spans of a large trace: hardly ever too high,
 	// and not much too low. It returns 0 for a small or unknown trace, or if the number is

@@ -164,8 +164,8 @@ func (c *command) frequentFlags() *flag.FlagSet {
 // flagsHelp prints the configuration flags that have an effect, or all flags if all is set, and all
 // variables.
 func (c *command) flagsHelp(all bool) {
-	fmt.Fprint(c.stdout, "Flags of the commands that load a configuration. Those from --data-dir on set its keys; each is also an\n"+
-		"environment variable: LOG_LEVEL for --log-level, "+commands.VarDataDir+" for --data-dir.\n\n")
+	fmt.Fprint(c.stdout, "Flags of the commands that load a configuration. The flags from --data-dir on set configuration keys; each is\n"+
+		"also an environment variable: LOG_LEVEL for --log-level, "+commands.VarDataDir+" for --data-dir.\n\n")
 	with, without := config.FlagDocsByEffect(c.load.Factories, nil)
 	c.writeFlagDocs(with)
 	c.writeWithout(without, "tracing help flags all", all)

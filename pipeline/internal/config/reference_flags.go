@@ -159,8 +159,8 @@ func (o flagOwner) shortEffect() string {
 	return path
 }
 
-// blockKey returns the part of the name of a flag that says which key it sets of a block that
-// several components have, such as TLS, or "".
+// blockKey returns the end of a flag's name that selects a key in a block that several components
+// have, such as TLS. It returns "" for other flags.
 func (f Flag) blockKey() string {
 	if f.Instead != "" || f.Refused != "" || f.CommandLine || f.Variable != "" {
 		return ""

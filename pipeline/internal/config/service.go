@@ -18,7 +18,7 @@ type Service struct {
 	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id: traces, or traces/ and a name, for example traces/internal."`
 	Limits         Limits             `yaml:"limits" doc:"Limits of the whole process."`
 	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs, metrics and spans of the process itself."`
-	DeadLetterDir  string             `yaml:"dead_letter_dir" path:"data" doc:"Folder for batches that were rejected permanently after they were acknowledged. If empty, they are discarded."`
+	DeadLetterDir  string             `yaml:"dead_letter_dir" path:"data" doc:"Folder for batches that the next hop or store refused permanently after they were acknowledged. If empty, such batches are discarded."`
 	DeadLetterSize pipeline.ByteSize  `yaml:"dead_letter_size" doc:"Maximum size of dead_letter_dir. When it is full, refused batches are discarded and counted."`
 	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown, in which accepted requests finish and queues are emptied."`
 	Watch          bool               `yaml:"watch" doc:"Whether to reload the configuration, as after SIGHUP, when one of its files changes."`

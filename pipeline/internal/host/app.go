@@ -130,8 +130,8 @@ func (a *App) Health() status.Health {
 	return status.Health{Ready: true, Since: since}
 }
 
-// since returns when all components were running for the first time since the last start or reload;
-// zero if some are not.
+// since returns when all components had started. It is zero before that, while the process stops,
+// and after a reload that failed and left the process incomplete.
 func (a *App) since() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()

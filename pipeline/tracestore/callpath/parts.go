@@ -11,13 +11,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// PartFinder is implemented by stores that find the traces of several parts of a window at once.
+// PartFinder is implemented by stores that can find the traces of several parts of a window in one
+// call.
 type PartFinder interface {
 	HeadReader
-	// FindParts finds the traces with a span that matches q, in the parts of its window that begin
-	// at starts, which are ascending: in each the traces whose newest matching span starts within
-	// it, newest first, at most limit. Without, if not nil, leaves out the traces with a span that
-	// matches this query. It returns nil if the parts have to be searched one after the other.
+	// FindParts finds traces with a span that matches q. starts are the ascending starts of the
+	// parts of the window. For each part it returns the traces whose newest matching span starts in
+	// it, newest first, at most limit. If without is not nil, traces with a span that matches it
+	// are omitted. FindParts returns nil if the parts must be searched one by one.
 	FindParts(ctx context.Context, q tracestore.Query, without *tracestore.Query, starts []uint64, limit int) (*FoundParts, error)
 }
 
@@ -28,15 +29,16 @@ type FoundParts struct {
 }
 
 const (
-	// firstFound is how many times as many traces are searched in each part as are wanted of it on
-	// average, and foundGrowth the growth of this number if that is not enough.
+	// The first call of FindParts has a limit of firstFound times the average number of traces to
+	// read from a part. If that is not enough, the limit is multiplied by foundGrowth for each
+	// further call.
 	firstFound, foundGrowth = 4, 4
-	// cursorMemory is the number of bytes that a trace takes that is found and not read.
+	// cursorMemory is the approximate memory in bytes of a trace that was found but not read.
 	cursorMemory = 32
 )
 
-// runTogether is like run for a store that finds the traces of all parts at once. It returns false
-// if the parts have to be searched one after the other.
+// runTogether is like run, for a store that finds the traces of all parts in one call. It returns
+// false if the parts must be searched one by one.
 func (s *sampling) runTogether(ctx context.Context) (bool, error) {
 	finder, ok := s.reader.(PartFinder)
 	if !ok {
@@ -70,8 +72,8 @@ func (s *sampling) runTogether(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// wait sets the traces of the part that are found and not read: the first limit without those that
-// were read.
+// wait sets the traces that were found but not read: found without the traces that were already
+// read. If found has fewer than limit traces, the part has no others.
 func (p *part) wait(found []tracestore.Cursor, limit int) {
 	p.waiting = found
 	if p.searched {
@@ -90,8 +92,8 @@ func newestFirst(a, b tracestore.Cursor) int {
 	return cmp.Or(cmp.Compare(b.Start, a.Start), bytes.Compare(b.ID[:], a.ID[:]))
 }
 
-// readWaiting reads traces that were found until there are enough, or a part has no others that
-// were found.
+// readWaiting reads found traces until there are enough, or until a part that may have more has
+// none waiting.
 func (s *sampling) readWaiting(ctx context.Context) error {
 	for s.more() {
 		ids, of := s.nextWaiting()
@@ -105,8 +107,8 @@ func (s *sampling) readWaiting(ctx context.Context) error {
 	return nil
 }
 
-// nextWaiting takes the share of each part of the traces that are left to find, and to read. It
-// returns none if a part has no others that were found.
+// nextWaiting takes from each part its share of the traces that are still to be read. It returns
+// none if a part that may have more has none waiting.
 func (s *sampling) nextWaiting() (ids []otlpdata.TraceID, of map[otlpdata.TraceID]*part) {
 	var open []*part
 	for i := range s.parts {
@@ -138,5 +140,5 @@ func (s *sampling) nextWaiting() (ids []otlpdata.TraceID, of map[otlpdata.TraceI
 	return ids, of
 }
 
-// shareOf returns the share of one of several that are equal, rounded up.
+// shareOf returns n / several, rounded up.
 func shareOf(n, several int) int { return (n + several - 1) / several }

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// partStore has traces of one span, of which every fifth failed, and finds those of all parts at
-// once. Searches find nothing.
+// partStore has traces of one span. Every fifth trace failed. FindParts finds the traces of all
+// parts; searches find nothing.
 type partStore struct {
 	fakeStore
 
@@ -63,8 +63,8 @@ func failed() tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.Status}, Op: tracestore.Eq, Value: tracestore.Text("error")}
 }
 
-// TestFoundParts checks samples of traces that are found all at once: they have the traces that are
-// wanted, spread over the window as far as there are traces, and few calls find them.
+// TestFoundParts checks samples whose traces are found in one call. A sample has the wanted number
+// of traces, spread over the part of the window that has traces, and needs few calls.
 func TestFoundParts(t *testing.T) {
 	const traces, want, window = 6000, 640, 1 << 40
 	for _, c := range []struct {

@@ -39,7 +39,7 @@ func Profile(
 	if p.want == 0 {
 		p.want = tracestore.MaxPathTraces
 	}
-	p.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	p.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	p.reading, _ = tracestore.Reserve(ctx, 0)
 	defer p.memory.Release()
 	defer p.reading.Release()

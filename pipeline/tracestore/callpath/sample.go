@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// maxParts is the maximum number of parts of the window from each of which the same number of
-// traces is taken, if it has as many. It is a power of two.
+// maxParts is the maximum number of parts into which the window is divided. The same number of
+// traces is taken from each part that has enough. maxParts is a power of two.
 const maxParts = 64
 
 // minPerPart is the minimum number of traces to read from a part. With fewer, the estimated number
@@ -27,8 +27,8 @@ type part struct {
 	found    int               // traces of the set
 	done     bool              // it has no others
 	// With a PartFinder:
-	waiting []tracestore.Cursor // traces that were found and not read
-	whole   bool                // there are no others
+	waiting []tracestore.Cursor // traces that were found but not read yet
+	whole   bool                // all traces of the part were found
 }
 
 // parts splits the window of a query for a sample of a number of traces.

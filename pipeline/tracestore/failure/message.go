@@ -259,7 +259,8 @@ func (p *Pattern) String() string {
 	return strings.ToValidUTF8(b.String(), "\ufffd")
 }
 
-// Fixed returns the message if the pattern has no variable parts.
+// Fixed returns the message if only one message has the pattern: it has no variable parts, no text
+// was cut off, and it is valid UTF-8.
 func (p *Pattern) Fixed() (message string, ok bool) {
 	switch {
 	case p.before || p.after || len(p.parts) > 1:

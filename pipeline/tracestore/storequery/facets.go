@@ -84,7 +84,7 @@ type FieldCounter struct {
 	last            uint64 // the last round that counted it
 	values          map[string]*valueCount
 	other           uint64
-	distinct        int  // at least as many values, see Append
+	distinct        int  // minimum number of distinct values, see Append
 	skipped         bool // see Skip
 }
 
@@ -209,9 +209,9 @@ func (c *FacetCounter) Merge(o *FacetCounter) {
 	}
 }
 
-// Append appends what was counted to dst, in a form that Add reads. Of a field with other values it
-// appends the given number of values that a result lists first, unless the query requests all, and
-// the rest as other values.
+// Append appends the counts to dst in a form that Add reads. For a field with uncounted values, it
+// appends only the given number of values, in the order of a result, and counts the rest as other
+// values; if the query requests all values, it appends all.
 func (c *FacetCounter) Append(dst []byte, values int) []byte {
 	dst = appendNumbers(dst, c.spans, c.selected)
 	for _, f := range c.fields {
@@ -388,7 +388,8 @@ const valuesAtOnce, textLength = 64, 16
 // Skip says that AddOther counts values although MaxFacetDistinct is not reached.
 func (f *FieldCounter) Skip() { f.skipped = true }
 
-// Incomplete reports whether values were skipped of a field that has not reached MaxFacetDistinct.
+// Incomplete reports whether values of a field were skipped although the field has not reached
+// MaxFacetDistinct.
 func (c *FacetCounter) Incomplete() bool {
 	return slices.ContainsFunc(c.fields, func(f *FieldCounter) bool {
 		return f.skipped && max(len(f.values), f.distinct) < MaxFacetDistinct
@@ -455,7 +456,7 @@ func compareFields(a, b tracestore.Field) int {
 	return cmp.Or(cmp.Compare(a.Place, b.Place), strings.Compare(a.Key, b.Key))
 }
 
-// answer returns the values of the field, at most most of them unless the query requests all.
+// answer returns the values of the field. Unless the query requests all, most limits their number.
 func (f *FieldCounter) answer(most int) tracestore.Facet {
 	c := f.counter
 	out := tracestore.Facet{Field: f.field, Spans: f.spans, Selected: f.selected,

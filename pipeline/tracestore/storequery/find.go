@@ -111,7 +111,7 @@ func (s *search) results(ctx context.Context, run func(ctx context.Context) erro
 		}
 		s.ended, s.yield = true, yield
 		s.deadline = earlyDeadline(ctx)
-		s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+		s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 		defer s.memory.Release()
 		if err := run(ctx); err != nil && !errors.Is(err, errEnd) {
 			s.outcome.Reasons = tracestore.BecauseOf(err)

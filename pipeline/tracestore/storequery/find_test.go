@@ -126,7 +126,7 @@ func (s *fakeStore) holds(e tracestore.Expr, t tracestore.Trace) (some bool) {
 	return some && err == nil
 }
 
-// manyNames returns n names, of which every step-th is "rare" and all others "often".
+// manyNames returns n names: every step-th is "rare", all others are "often".
 func manyNames(n, step int) []string {
 	names := slices.Repeat([]string{"often"}, n)
 	for i := step - 1; i < n; i += step {
@@ -288,7 +288,7 @@ func TestFindMemory(t *testing.T) {
 	}
 }
 
-// TestVisitSelectedCancel checks that the evaluation of a trace can be cancelled.
+// TestVisitSelectedCancel checks that the evaluation of a trace can be canceled.
 func TestVisitSelectedCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -87,7 +87,7 @@ type setAggregation struct {
 
 func newSetAggregation(ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, a SetAggregation) *setAggregation {
 	s := &setAggregation{search: search{reader: r, query: q, deadline: earlyDeadline(ctx)}, window: windowOf(q), inner: q, want: a}
-	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	s.charged, _ = tracestore.Reserve(ctx, 0)
 	s.matcher = newSetMatcher(set, simplify(q.Where))
 	s.matcher.needsSummary = s.matcher.needsSummary || a.Traces

@@ -210,6 +210,6 @@ func TestAggregateSetErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := AggregateSet(ctx, store, q, nil, SetAggregation{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled context: %v", err)
+		t.Errorf("canceled context: %v", err)
 	}
 }

@@ -176,7 +176,7 @@ func (s *suite) checkAllAggregates(store tracestore.Aggregator, stage int) {
 	}
 }
 
-// aggregationCases returns aggregations, some of which depend on n.
+// aggregationCases returns aggregations; some depend on n.
 func aggregationCases(n int, slow tracestore.Expr) []tracestore.Aggregation {
 	step := tracestore.HeatmapQuery{Step: []time.Duration{time.Second, time.Minute, 2 * time.Minute, time.Hour, 12345678912}[n%5]}
 	var fields []tracestore.Field
@@ -227,7 +227,7 @@ func (s *suite) checkBadAggregations(store tracestore.Aggregator) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := store.Aggregate(ctx, hour, tracestore.Aggregation{Exemplars: 1}); err == nil {
-		s.Errorf("Aggregate with a cancelled context: no error")
+		s.Errorf("Aggregate with a canceled context: no error")
 	}
 }
 

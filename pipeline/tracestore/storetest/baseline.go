@@ -106,6 +106,6 @@ func checkBaselines(s *suite) {
 	cancel()
 	q := tracestore.BaselineQuery{Operations: []tracestore.OperationKey{{Service: "a"}}}
 	if _, err := b.Baselines(ctx, callsTenant, q); err == nil {
-		s.Errorf("Baselines with a cancelled context: no error")
+		s.Errorf("Baselines with a canceled context: no error")
 	}
 }

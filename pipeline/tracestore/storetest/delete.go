@@ -146,7 +146,7 @@ func (s *suite) checkBadDeletions() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := d.Delete(ctx, "", tracestore.Deletion{Traces: id}); err == nil {
-		s.Errorf("Delete with a cancelled context: no error")
+		s.Errorf("Delete with a canceled context: no error")
 	}
 }
 

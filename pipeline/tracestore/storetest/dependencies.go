@@ -240,7 +240,7 @@ func checkDependencies(s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := d.Dependencies(ctx, "", time.Time{}, time.Time{}); err == nil {
-		s.Errorf("Dependencies with a cancelled context: no error")
+		s.Errorf("Dependencies with a canceled context: no error")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// endingContext is cancelled by a number of calls of Err.
+// endingContext is canceled by a number of calls of Err.
 type endingContext struct {
 	context.Context
 	cancel context.CancelFunc

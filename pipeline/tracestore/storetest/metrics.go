@@ -220,7 +220,7 @@ func checkMetrics(s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := m.Metrics(ctx, "", tracestore.MetricsQuery{}); err == nil {
-		s.Errorf("Metrics with a cancelled context: no error")
+		s.Errorf("Metrics with a canceled context: no error")
 	}
 }
 

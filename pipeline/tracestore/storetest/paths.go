@@ -58,7 +58,7 @@ func checkPathProfiles(s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := store.ProfilePaths(ctx, all, tracestore.Selection{}, tracestore.PathOptions{}); err == nil {
-		s.Errorf("ProfilePaths with a cancelled context: no error")
+		s.Errorf("ProfilePaths with a canceled context: no error")
 	}
 	if got, err := store.ProfilePaths(s.ctx, tracestore.Query{Budget: tracestore.Budget{TraceSpans: 1}}, tracestore.Selection{},
 		tracestore.PathOptions{}); err != nil || !got.Has(tracestore.ReasonLimit) || got.Selected.Spans != 60 {
@@ -66,8 +66,8 @@ func checkPathProfiles(s *suite) {
 	}
 }
 
-// checkout returns a trace that begins at a minute: a web server that calls a database, which is
-// sometimes slow and then fails once first.
+// checkout returns a trace that begins at a minute: a web server that calls a database. If slow is
+// set, the call is slow and follows a failed call.
 func checkout(n uint64, slow bool) *request {
 	begin, id := base+n*minute, 10*n+1
 	r := newRequest("web")

@@ -235,14 +235,14 @@ func checkCancel(s *suite) {
 		_, err = drain(res, func() {})
 	}
 	if !errors.Is(err, context.Canceled) {
-		s.Errorf("Find with a cancelled context: error %v, want context.Canceled", err)
+		s.Errorf("Find with a canceled context: error %v, want context.Canceled", err)
 	}
 	err = nil
 	for _, e := range s.store.Traces(ctx, "", []tracestore.TraceRef{{ID: traceID(1)}}) {
 		err = e
 	}
 	if !errors.Is(err, context.Canceled) {
-		s.Errorf("Traces with a cancelled context: error %v, want context.Canceled", err)
+		s.Errorf("Traces with a canceled context: error %v, want context.Canceled", err)
 	}
 }
 

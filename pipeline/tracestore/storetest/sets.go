@@ -312,7 +312,7 @@ func checkSetEnds(s *suite) {
 			_, err = drain(res, func() {})
 		}
 		if !errors.Is(err, context.Canceled) {
-			s.Errorf("Find with a cancelled context: error %v, want context.Canceled", err)
+			s.Errorf("Find with a canceled context: error %v, want context.Canceled", err)
 		}
 		cancel()
 		if res, err = s.plan(s.ctx, s.store, tracestore.Query{}, set, tracestore.WantSummaries); err != nil {

@@ -116,7 +116,7 @@ func TestIncorrectPlannersFail(t *testing.T) {
 	skipShort(t)
 	t.Setenv(seedVariable, "2")
 	sets, bounds, long, ends, random := "span sets", "windows, pages and budgets of span sets", "span sets on long traces",
-		"cancelled and stopped span sets", "random span sets"
+		"canceled and stopped span sets", "random span sets"
 	byName := make(map[string]check)
 	for _, c := range checks() {
 		byName[c.name] = c

@@ -57,7 +57,7 @@ func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string
 }
 
 // concurrent are the checks that write and read, or cancel, at the same time.
-var concurrent = []string{"cancelled queries", "early stop and writes while reading", "concurrent writers and readers"}
+var concurrent = []string{"canceled queries", "early stop and writes while reading", "concurrent writers and readers"}
 
 // Checks runs the named checks of the suite, for stores for which the whole suite takes too long.
 func Checks(t *testing.T, open func(tb testing.TB) Subject, names ...string) {
@@ -122,7 +122,7 @@ func checks() []check {
 		{"pages of traces with several matches", checkPagesOfWideTraces},
 		{"an exhausted budget is reported", checkBudget},
 		{"ids, summaries and full traces", checkWants},
-		{"cancelled queries", checkCancel},
+		{"canceled queries", checkCancel},
 		{"queries that end within long values", checkLongValues},
 		{"early stop and writes while reading", checkEarlyStop},
 		{"concurrent writers and readers", checkConcurrency},
@@ -132,7 +132,7 @@ func checks() []check {
 		{"windows, pages and budgets of span sets", checkSetBounds},
 		{"span sets on long traces", checkLongSets},
 		{"span sets with few matches", checkRareSets},
-		{"cancelled and stopped span sets", checkSetEnds},
+		{"canceled and stopped span sets", checkSetEnds},
 		{"random span sets", checkRandomSets},
 		{"calls between services", checkDependencies},
 		{"random calls", checkRandomCalls},

@@ -766,7 +766,7 @@ func TestIncorrectStoresFail(t *testing.T) {
 		{"windows include both bounds", excludesBounds{newReferenceStore()}},
 		{"span sets", judgesTraceByFirstSpan{newReferenceStore()}},
 		{"an exhausted budget is reported", hidesBudget{newReferenceStore()}},
-		{"cancelled queries", ignoresContext{newReferenceStore()}},
+		{"canceled queries", ignoresContext{newReferenceStore()}},
 		{"late spans join their trace", dropsLateSpans{newReferenceStore()}},
 		{"catalog", unsorted{newReferenceStore()}},
 		{"catalog", cutsSilently{newReferenceStore()}},

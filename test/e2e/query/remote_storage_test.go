@@ -100,7 +100,7 @@ func TestRemoteStores(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			storetest.Variant(t, func(tb testing.TB) storetest.Subject {
 				return useStore(tb, serveStore(tb, store, ", max_limit: 50"), "")
-			}, "all span fields are returned", "an exhausted budget is reported", "cancelled queries", "queries that end within long values",
+			}, "all span fields are returned", "an exhausted budget is reported", "canceled queries", "queries that end within long values",
 				"early stop and writes while reading", "concurrent writers and readers", "random span sets", "random calls",
 				"random rates, errors and durations", "random aggregates", "random path profiles", "random deletions",
 				"random spans and queries", "feeds", "outlines", "versions of traces")

@@ -54,8 +54,8 @@ func (t *Tree) SetTexts(path []string, texts []string) {
 	t.put(path, items, t.KeyPos(path...))
 }
 
-// Copy sets the value at the path to to the scalar at from, with a prefix. An expansion error of
-// the one is an error of the other.
+// Copy copies the scalar at path from to path to, and adds a prefix to its text. If the scalar
+// could not be expanded, the copy has the same error.
 func (t *Tree) Copy(from, to []string, prefix string) {
 	s, _ := t.Get(from...).(Scalar)
 	s.Text, s.Quoted = prefix+s.Text, true

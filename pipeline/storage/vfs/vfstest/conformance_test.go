@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 		},
 		"Injector": func(t *testing.T) (vfs.FS, string) { return vfstest.Inject(newMem(t)), "/d" },
 	}
-	behaviours := map[string]func(t *testing.T, fsys vfs.FS, dir string){
+	behaviors := map[string]func(t *testing.T, fsys vfs.FS, dir string){
 		"create":    testCreate,
 		"open":      testOpen,
 		"read":      testRead,
@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 		"free":      testFree,
 	}
 	for system, start := range systems {
-		for name, test := range behaviours {
+		for name, test := range behaviors {
 			t.Run(system+"/"+name, func(t *testing.T) {
 				fsys, dir := start(t)
 				test(t, fsys, dir)

@@ -83,7 +83,7 @@ type Rule struct {
 }
 
 // Switch turns the rule on or off; it is on initially. A rule that is off neither applies nor
-// counts towards Skip.
+// counts toward Skip.
 func (r *Rule) Switch(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
