@@ -75,7 +75,7 @@ func (e *exporter) crossing(tenant string, from, to uint64) string {
 // callSpans are the spans that a condition selects, in the order of their traces.
 type callSpans struct {
 	rows  db.Rows
-	names map[string]string // services and peers, many of which are equal
+	names map[string]string // one copy of each service and peer name
 	done  bool              // there is no current span
 	trace otlpdata.TraceID  // of the current span
 	span  storequery.CallSpan

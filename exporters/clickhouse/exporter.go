@@ -204,7 +204,7 @@ func (e *exporter) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.cfg.Timeout))
 	defer cancel()
 	err := e.db.Exec(ctx, "SELECT 1")
-	if db.ClassOf(err) == db.Unreachable || errors.Is(err, context.DeadlineExceeded) { // which hangs
+	if db.ClassOf(err) == db.Unreachable || errors.Is(err, context.DeadlineExceeded) { // a server that hangs
 		return err
 	}
 	return nil
@@ -230,7 +230,7 @@ func (e *exporter) checkPrepared() error {
 
 var errNotPrepared = errors.New("tables are not prepared; see the status of the exporter")
 
-// Stop ends what runs in the background and closes the connections.
+// Stop ends background work and closes the connections.
 func (e *exporter) Stop(context.Context) error {
 	if e.prepared.cancel != nil {
 		e.prepared.cancel()

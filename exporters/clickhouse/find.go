@@ -59,7 +59,7 @@ func (s *search) results(ctx context.Context, yield func(tracestore.Result, erro
 		return
 	}
 	s.yield = yield
-	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer s.memory.Release()
 	if err := s.run(ctx); err != nil && !errors.Is(err, errStop) {
 		s.outcome.Reasons = tracestore.BecauseOf(err)

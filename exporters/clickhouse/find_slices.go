@@ -155,7 +155,7 @@ type keptPlan struct {
 }
 
 const (
-	planTime = 10 * time.Second // for which a plan is kept
+	planTime = 10 * time.Second // how long a plan is cached
 	maxPlans = 64
 	maxKept  = 1000 // maximum number of hours of a cached plan
 )

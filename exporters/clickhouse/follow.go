@@ -60,7 +60,7 @@ func newFollower(e *exporter) *follower {
 // stop ends the reads.
 func (f *follower) stop() {
 	f.mu.Lock()
-	f.cancel() // no read begins anymore
+	f.cancel() // no further read begins
 	f.mu.Unlock()
 	f.ended.Wait()
 }

@@ -60,7 +60,7 @@ func (e *exporter) heads(
 	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
 ) error {
 	s := headScan{limit: limit, take: take}
-	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer s.memory.Release()
 	sql := "SELECT trace_id, start, ids, duration, service, name, failed, call FROM " + e.db.Table("payload") +
 		" WHERE " + where.Tenant(tenant) + " AND " + ofTraces(ids) + " ORDER BY tenant, trace_id, start"
@@ -183,7 +183,7 @@ func (e *exporter) exactHeads(
 	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
 ) error {
 	s := headScan{limit: limit, exact: true, take: take}
-	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer s.memory.Release()
 	var damage error
 	err := e.eachSpan(ctx, tenant, ofTraces(ids), func(span tracestore.Span) error {
@@ -234,7 +234,7 @@ func (e *exporter) FindParts(
 	for i, s := range starts {
 		bounds[i] = where.Uint(s)
 	}
-	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	memory, _ := tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	sql := fmt.Sprintf("SELECT trace_id, newest, toUInt32(arrayCount(x -> x <= newest, [%s])) AS part FROM ("+
 		"SELECT trace_id, max(start) AS newest FROM %s WHERE %s AND %s AND (%s) GROUP BY trace_id%s) "+

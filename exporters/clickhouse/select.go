@@ -135,7 +135,7 @@ func (e *exporter) missingShards(ctx context.Context) tracestore.Reasons {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return tracestore.Because(tracestore.ReasonUnavailable, "the shards that responded are unknown: "+err.Error())
+		return tracestore.Because(tracestore.ReasonUnavailable, "cannot tell which shards responded: "+err.Error())
 	}
 	e.shards.missing, e.shards.checked = tracestore.Because(tracestore.ReasonUnavailable, missing), now
 	return e.shards.missing

@@ -22,7 +22,7 @@ import (
 // returns a tracestore.DamagedError.
 func (e *exporter) eachSpan(ctx context.Context, tenant, condition string, visit func(tracestore.Span) error) error {
 	s := spanScan{visit: visit}
-	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer s.memory.Release()
 	sql := "SELECT " + rows.PayloadColumns + " FROM " + e.db.Table("payload") +
 		" WHERE " + where.Tenant(tenant) + " AND " + condition + " ORDER BY tenant, trace_id, start"

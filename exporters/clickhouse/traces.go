@@ -15,8 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Limits of reads of several traces in one statement. Their number grows, because callers may stop
-// after the first ones.
+// Limits for reading several traces in one statement. The number of traces per statement grows from
+// the first limit to the second, because callers may stop after a few traces.
 const (
 	tracesPerStatement, maxTracesPerStatement = 64, 1024
 
@@ -94,7 +94,7 @@ var errTooMuch = errors.New("too much data to read together")
 // readTogether reads several traces with one statement. It returns false if they are too large to
 // hold together.
 func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceRef) (bool, error) {
-	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	memory, _ := tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	held, size := make(map[otlpdata.TraceID][]tracestore.Trace), int64(0)
 	err := r.pieces(r.store.seek(ctx, len(refs)), conditionOf(refs), nil, func(t tracestore.Trace) error {
@@ -128,7 +128,7 @@ func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceR
 func (r *traceReader) pieces(
 	ctx context.Context, condition string, keep func(tracestore.Span) bool, take func(tracestore.Trace) error,
 ) error {
-	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	memory, _ := tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	var p *piece
 	flush := func() error {

@@ -31,7 +31,7 @@ func (e *exporter) EachInWindow(
 	if few, err := e.hasFew(ctx, &q, from, to); err != nil || !few {
 		return false, nil, err
 	}
-	w.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	w.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer w.memory.Release()
 	w.window = where.Tenant(q.Tenant) + " AND " + where.Window(from, to)
 	if !c.Always() {

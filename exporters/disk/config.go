@@ -26,7 +26,7 @@ type Config struct {
 	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file, which is deleted when the disk is full so that the memtable can be flushed. 0 disables the reserve."`
 	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata, such as dictionaries, block indexes, names and counts of values. The default is 1/30 of the available memory, at most 64MiB."`
 	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
-	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded in parallel, with up to 8MiB of memory each. The default is the number of CPUs, at least 2, or fewer so that the blocks take 1/20 of the available memory. While spans arrive, one of them stays unused."`
+	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded in parallel for all queries together, with up to 8MiB of memory each. The default is the number of CPUs, at least 2, or fewer so that the blocks take 1/20 of the available memory. While spans arrive, one fewer is used, but at least one."`
 }
 
 // RetentionConfig limits the age and the size of stored spans.

@@ -124,8 +124,8 @@ func answers(t testing.TB, e *exporter, list []question) (all []string, err erro
 }
 
 // TestAnswersFromDamagedSegments damages the bytes of segments that pending deletions hide a part
-// of, while the store runs. No query of any kind panics or fails, and a result is the result of the
-// sound store or says that it is not complete.
+// of, while the store runs. No query of any kind panics or fails, and each result equals the result
+// of the undamaged store or is marked as incomplete.
 func TestAnswersFromDamagedSegments(t *testing.T) {
 	v, list := newVictim(t), questions(t)
 	mem := v.disk(t, "", nil)

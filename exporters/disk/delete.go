@@ -147,8 +147,9 @@ func (d *deletions) sourceOfLive(l *live) source.Source {
 }
 
 // visibleIn returns the sources for a merge of the inputs, and the number up to which tombstones
-// are applied in the output. The number is at least that of each input: tombstones of an input may
-// no longer exist, and their numbers must not be reused.
+// are applied in the output. The number is at least the number of the last tombstone applied in
+// each input, because the tombstones of an input may no longer exist and their numbers must not be
+// reused.
 func (d *deletions) visibleIn(inputs []*handle) (sources []source.Source, applied uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,7 +5,7 @@
 //	               │ full or old
 //	               ▼
 //	            frozen memtable ── background flush ──▶ segment: columns, filters, statistics
-//	                                                               │ merge with neighbours, once,
+//	                                                               │ merge with neighbors, once,
 //	                                                               ▼ at low priority
 //	                                                            large segment
 //	                                                               │ too old, or too much data

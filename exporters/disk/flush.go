@@ -44,7 +44,7 @@ func (f *flusher) flushAll(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("flush cancelled; spans remain in the write-ahead log: %w", ctx.Err())
+			return fmt.Errorf("flush canceled; spans remain in the write-ahead log: %w", ctx.Err())
 		}
 		if err := f.flush(l); err != nil {
 			f.metrics.flushFailures.Inc()

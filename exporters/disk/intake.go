@@ -17,8 +17,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// maxFrozen is the maximum number of memtables that wait for a flush; intake waits if there are
-// more.
+// maxFrozen is the maximum number of memtables that wait for a flush. Intake waits before it
+// freezes another one.
 const maxFrozen = 1
 
 // intake makes arriving spans durable and searchable. It owns the memtables and their logs.

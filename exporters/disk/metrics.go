@@ -73,7 +73,7 @@ func newMetrics(reg prometheus.Registerer, c *Config) (*metrics, error) {
 		mergedBytes:     counter("merged_bytes_total", "Bytes written by merges."),
 		mergeDuplicates: counter("merge_duplicate_spans_total", "Duplicate spans left out by merges."),
 		mergeSeconds:    counter("merge_seconds_total", "Time of merges, including pauses."),
-		mergePauses:     counter("merge_pause_seconds_total", "Time that merges paused in favour of other work."),
+		mergePauses:     counter("merge_pause_seconds_total", "Time that merges paused in favor of other work."),
 		mergeFailures:   counter("merge_failures_total", "Failed merges; they are retried."),
 		mergeAborts:     counter("merge_aborts_total", "Merges aborted because a segment expired or the disk became full."),
 		unmergeable:     counter("unmergeable_segments_total", "Segments excluded from merges, most likely because they are damaged."),

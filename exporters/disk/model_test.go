@@ -16,8 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
-// TestModel executes random operations, including crashes, on the store and compares its answers
-// with the memory store's and with the results of the model of package storetest.
+// TestModel executes random operations, including crashes, on the store and compares its results
+// with the memory store and with the model of package storetest.
 func TestModel(t *testing.T) {
 	const machines = 4
 	operations, first := soak.Rounds(t, 2000, 400), soak.Seed(t)

@@ -219,7 +219,7 @@ func TestStopEndsRestoring(t *testing.T) {
 	cancel()
 	err := e.restorer.restoreDeletedFiles(ctx)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "60 spans will be lost") {
-		t.Errorf("%v, want that it was cancelled", err)
+		t.Errorf("%v, want that it was canceled", err)
 	}
 	stopStore(t, e)
 	n.check(t, s.open(t))

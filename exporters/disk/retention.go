@@ -9,8 +9,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// retention deletes segments that are too old, or to keep the store below its size limit or to free
-// a full disk. It tracks the space that the store uses and needs.
+// retention deletes segments that are too old. It also deletes the oldest segments if the store
+// exceeds its size limit, or if the disk is full and disk_full is drop_oldest. It tracks the space
+// that the store uses and needs.
 type retention struct {
 	*common
 	intake   *intake

@@ -68,8 +68,8 @@ var shuffledDay = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const shuffledMinutes = 8
 
-// make generates traces, some of which last minutes. Each span except the root has an earlier span
-// of the trace as its parent.
+// make generates traces. Some last minutes. Each span except the root has an earlier span of the
+// trace as its parent.
 func (s *shuffled) make(traces int) {
 	for trace := range traces {
 		begin := shuffledDay.Add(time.Duration(s.rng.Int64N(int64(shuffledMinutes * time.Minute))))

@@ -118,7 +118,7 @@ func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error)
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted:
-		return nil, err // no response of the server
+		return nil, err // no response, or the server is overloaded
 	default: // proxies may respond to unknown methods with codes other than Unimplemented
 		return nil, nil //nolint:nilnil // there is no such service
 	}

@@ -238,7 +238,7 @@ func find(t *testing.T, e *exporter, q tracestore.Query) (ids []byte, o tracesto
 	return ids, res.Outcome(), err
 }
 
-// TestFindNonMatchingTraces checks that traces that do not match the condition do not count towards
+// TestFindNonMatchingTraces checks that traces that do not match the condition do not count toward
 // the limit.
 func TestFindNonMatchingTraces(t *testing.T) {
 	f := &fake{}

@@ -47,7 +47,7 @@ type protocolConfig struct {
 type otlpConfig struct {
 	client.GRPCSettings
 	client.NextHopConfig
-	Timeout pipeline.Duration                       `yaml:"timeout" doc:"Replaces timeout of this exporter, unless it is 0."`
+	Timeout pipeline.Duration                       `yaml:"timeout" doc:"Replaces timeout of this exporter. 0 leaves it unchanged."`
 	Retry   pipeline.Optional[pipeline.RetryConfig] `yaml:"retry_on_failure" doc:"Replaces retry_on_failure of this exporter."`
 	Queue   pipeline.Optional[pipeline.QueueConfig] `yaml:"sending_queue" doc:"Default for sending_queue of this exporter."`
 

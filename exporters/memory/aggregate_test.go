@@ -70,7 +70,7 @@ func TestAggregateSamples(t *testing.T) {
 }
 
 // TestAggregateDeadline checks that an aggregate returns incomplete counts when its deadline is
-// exceeded, and an error when it is cancelled.
+// exceeded, and an error when it is canceled.
 func TestAggregateDeadline(t *testing.T) {
 	e, _ := open(t, 0)
 	consume(t, e, batch(t, "", ordinary(0, 100)))
@@ -86,7 +86,7 @@ func TestAggregateDeadline(t *testing.T) {
 		}
 		gone := &lateContext{Context: t.Context(), polls: polls, err: context.Canceled}
 		if _, err := e.Aggregate(gone, tracestore.Query{}, tracestore.Aggregation{Exemplars: 5}); err == nil {
-			t.Errorf("after %d polls: no error for a cancelled context", polls)
+			t.Errorf("after %d polls: no error for a canceled context", polls)
 		}
 	}
 }

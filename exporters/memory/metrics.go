@@ -95,7 +95,7 @@ func (m *metricsReader) count(ctx context.Context, o operation) error {
 			if r.seq > m.snapshot {
 				continue
 			}
-			if series < 0 { // an operation without spans in the window must not count towards the limit
+			if series < 0 { // an operation without spans in the window must not count toward the limit
 				var ok bool
 				if series, ok = m.counter.Series(o.service, o.name, o.kind); !ok {
 					return nil

@@ -345,7 +345,7 @@ func dropAll(t *testing.T, e *exporter) {
 	}
 }
 
-func TestConsumeCancelled(t *testing.T) {
+func TestConsumeCanceled(t *testing.T) {
 	e, _ := open(t, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,7 +15,7 @@ type Config struct{}
 // Factory returns the factory of exporters of type nop.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("nop", func() Config { return Config{} }, newExporter).
-		Doc("Discards spans. For measuring the pipeline.")
+		Doc("Discards spans; used to measure the pipeline in front of it.")
 }
 
 type exporter struct{}

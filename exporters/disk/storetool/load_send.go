@@ -110,9 +110,9 @@ func (l *loader) post(ctx context.Context, tenant string, body []byte) (after ti
 		return 0, checkAnswer(answer)
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-		return min(time.Duration(max(seconds, 0))*time.Second, lastWait), fmt.Errorf("receiver responded %s", resp.Status)
+		return min(time.Duration(max(seconds, 0))*time.Second, lastWait), fmt.Errorf("receiver responded with %s", resp.Status)
 	}
-	return 0, &rejectedError{fmt.Sprintf("receiver responded %s: %.200q", resp.Status, answer)}
+	return 0, &rejectedError{fmt.Sprintf("receiver responded with %s: %.200q", resp.Status, answer)}
 }
 
 // checkAnswer returns an error if the receiver rejected spans of a request.

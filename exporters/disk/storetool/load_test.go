@@ -175,7 +175,7 @@ func TestLoadKeepsSecrets(t *testing.T) {
 		return true
 	}
 	args := []string{"load", dir, "--endpoint", r.URL + "?key=secret", "--header", "Authorization: Bearer secret"}
-	if code, _, stderr := run(t, args...); code != 1 || !strings.Contains(stderr, "receiver responded 302") || other.requests > 0 {
+	if code, _, stderr := run(t, args...); code != 1 || !strings.Contains(stderr, "receiver responded with 302") || other.requests > 0 {
 		t.Errorf("redirected load: %d %s, %d requests to the other receiver", code, stderr, other.requests)
 	}
 	r.answer = nil

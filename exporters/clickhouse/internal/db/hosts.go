@@ -64,8 +64,8 @@ type hosts struct {
 }
 
 // order returns the servers to try, in order: servers that work or have been down long enough,
-// starting with a different one each time. If there are none, it returns the one that has been down
-// longest.
+// starting with a different one each time. If there are none, it returns the one whose retry is due
+// first.
 func (h *hosts) order() []*host {
 	var up []*host
 	var first *host

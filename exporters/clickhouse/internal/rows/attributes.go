@@ -56,8 +56,8 @@ func (k *keyWords) reset() {
 type pairs struct {
 	ends   fixed
 	keys   *keyWords
-	values *words // string values, many of which repeat, and values of other types
-	texts  *texts // string values, most of which differ, instead of values
+	values *words // strings that often repeat, and values that are neither strings nor numbers
+	texts  *texts // used instead of values for strings that rarely repeat
 	number fixed  // values of integers and floats
 }
 

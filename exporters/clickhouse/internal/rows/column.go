@@ -99,7 +99,8 @@ func (t *texts) bytes(b []byte) {
 	t.n++
 }
 
-// words holds strings, many of which are equal: a dictionary and the number of a word for each row.
+// words holds the strings of a column as a dictionary and the number of a word for each row,
+// because many strings repeat.
 type words struct {
 	index map[string]uint32
 	list  []string // list[0] is ""

@@ -16,7 +16,7 @@ type Aggregator struct {
 	store    *scan.Store
 	counts   countCache
 	partRows int // minPartRows, or less in tests
-	// rangeBlocks is the constant, or less in tests.
+	// rangeBlocks is the constant of the same name, or less in tests.
 	rangeBlocks int
 }
 
@@ -39,7 +39,7 @@ func New(s *scan.Store) *Aggregator {
 //     words, for example), which become texts at the end of each source.
 //   - Groups by service, name and kind also come from statistics if nothing else is requested.
 //     Otherwise they come from rows, in the same way as facets.
-//   - What facets and groups count in segments is kept; see countCache.
+//   - Counts of facets and groups in segments are cached; see countCache.
 //   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits

@@ -443,7 +443,7 @@ func TestAggregatePastDamage(t *testing.T) {
 	}
 }
 
-// TestAggregateEnds checks that a cancelled call fails and that a call past its deadline returns a
+// TestAggregateEnds checks that a canceled call fails and that a call past its deadline returns a
 // partial result.
 func TestAggregateEnds(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(1, 9))}
@@ -453,7 +453,7 @@ func TestAggregateEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if _, err := s.Aggregate(ctx, tracestore.Query{}, a); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled call returned %v", err)
+		t.Errorf("canceled call returned %v", err)
 	}
 	late := &lateContext{Context: t.Context(), looks: 8}
 	got, err := s.Aggregate(late, tracestore.Query{}, a)

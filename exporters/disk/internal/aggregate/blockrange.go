@@ -38,7 +38,8 @@ func (s *rowScan) rangeEnd(at, end int) (int, error) {
 	return at + n, nil
 }
 
-// countRange adds the counts of a range, which it counts unless they are kept.
+// countRange adds the counts of a range. It takes them from the cache, or counts the range and
+// caches the counts.
 func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 	a := s.agg
 	counts := a.counts.find(a.session.Sources[s.src], s.sample.blocks[from].block)
@@ -71,7 +72,7 @@ func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 	return err
 }
 
-// counted returns what a scan has counted. complete is false if memory was lacking.
+// counted returns what a scan has counted. complete is false if memory ran out.
 func (s *rowScan) counted() (c *rangeCounts, complete bool) {
 	c, complete = new(rangeCounts), true
 	if f := s.to.facets; f != nil {

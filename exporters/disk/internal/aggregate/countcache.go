@@ -9,9 +9,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// countCache keeps what queries counted in ranges of blocks of segments, which do not change. If a
-// query is repeated, also with another window, only blocks at both ends of the window, new segments
-// and memtables are read. Safe for concurrent use.
+// countCache caches the counts of queries for ranges of blocks of segments, which do not change. If
+// a query is repeated, even with another window, only blocks at both ends of the window, new
+// segments and memtables are read. It is safe for concurrent use.
 type countCache struct {
 	limit int64
 
@@ -92,7 +92,8 @@ func (u *countUse) find(src source.Source, first int) *rangeCounts {
 // maxCountShare is the part of the cache, 1/maxCountShare, that one range may take.
 const maxCountShare = 4
 
-// keep adds counts, if there is memory without the counts that this query or a later one used.
+// keep adds counts. If memory is short, it evicts counts that only earlier queries used. If that is
+// not enough, it does not add the new ones.
 func (u *countUse) keep(src source.Source, first int, counts *rangeCounts) {
 	c := u.cache
 	c.mu.Lock()

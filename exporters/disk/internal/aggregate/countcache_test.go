@@ -43,8 +43,8 @@ func keptStore(t *testing.T) (realStore, scan.Range) {
 	return s, times
 }
 
-// withoutOthers removes the values of fields of which not all values are counted: which ones are
-// depends on what is kept.
+// withoutOthers removes the values of fields that have uncounted values. Which values of such a
+// field are counted depends on the cache.
 func withoutOthers(a *tracestore.Aggregate) {
 	if a.Facets == nil {
 		return

@@ -95,7 +95,7 @@ func (f *facetSource) value(column uint32, cell rows.Cell, n counts) {
 	}
 }
 
-// selectedValue counts a span, whose cell value has already counted, as selected.
+// selectedValue counts a span as selected. Its cell was already counted by the method value.
 func (f *facetSource) selectedValue(column uint32, cell rows.Cell) {
 	c := &f.columns[column]
 	if c.numbers != nil {
@@ -174,9 +174,9 @@ const (
 	idHits   = 100
 )
 
-// note records whether a value was counted individually, which new values no longer are after
-// storequery.MaxFacetDistinct. If almost no value is, as with ids, it sets ids, and further values
-// need not be read.
+// note records whether a value was counted individually. After storequery.MaxFacetDistinct values,
+// new ones are not. If almost none are, as with ids, note sets ids, and further values need not be
+// read.
 func (f *facetField) note(counted bool) {
 	if counted {
 		f.hits++

@@ -133,8 +133,8 @@ func (c *checker) vectors(i int) error {
 	return nil
 }
 
-// columns compares the columns of a block with the cells of its rows. It reads the whole block, so
-// that it does so for every 16th row only.
+// columns compares the columns of a block with the cells of its rows. Because it reads the whole
+// block, it does this only for every 16th row.
 func (c *checker) columns(i int) error {
 	if i%16 > 0 {
 		return nil

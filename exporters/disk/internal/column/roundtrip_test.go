@@ -154,9 +154,9 @@ func rising(n int, step uint64) (v []uint64) {
 
 func TestFloat64sAreExact(t *testing.T) {
 	nan := math.Float64frombits(0x7ff8_0000_dead_beef)
-	signalling := math.Float64frombits(0xfff0_0000_0000_0001)
+	signaling := math.Float64frombits(0xfff0_0000_0000_0001)
 	checkAll(t, float64s(), map[string][]float64{
-		"zero": {0}, "negative zero": {0, math.Copysign(0, -1)}, "nan": {nan, signalling, 1.5},
+		"zero": {0}, "negative zero": {0, math.Copysign(0, -1)}, "nan": {nan, signaling, 1.5},
 		"infinite": {math.Inf(1), math.Inf(-1), 2}, "prices": {19.99, 0.1, 1e3, -5.25}, "sum": {0.1 + 0.2, 0.3},
 		"large": {1 << 53, 1<<53 + 2, math.MaxFloat64}, "small": {math.SmallestNonzeroFloat64, 1e-18, 1e-19},
 		"no space": {9007199254740991, 0.001}, "micro": {1.8e9 + 0.123456, 1.8e9 + 0.5},

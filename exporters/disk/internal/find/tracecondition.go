@@ -46,7 +46,7 @@ type traceCondition struct {
 
 // rootCondition is a condition on the root, and a root.
 type rootCondition struct {
-	number int // number number of the condition in the expression
+	number int // of the condition in the expression
 	root   rootAt
 }
 

@@ -19,7 +19,7 @@ import (
 type traceFilter struct {
 	tenant    string
 	hashes    bitset   // of traces, by the lowest bits of their hashes
-	decided   bitset   // traces about which their rows in a block say nothing more, by the same bits
+	decided   bitset   // traces whose rows in a block give no further information, by the same bits
 	blocks    []bitset // by source, by block; nil: all blocks
 	condition traceCondition
 }

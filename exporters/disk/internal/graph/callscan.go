@@ -97,7 +97,8 @@ func (c *callReader) belongsToTenant(t *rows.Tables, id uint32) (bool, error) {
 	return shape.Tenant == c.tenant, nil
 }
 
-// countClustered counts the calls of a source with adjacent rows of a trace in each block.
+// countClustered counts the calls of a source. In each of its blocks, the rows of a trace are
+// adjacent.
 func (c *callScan) countClustered(ctx context.Context) error {
 	for i := range c.blocks {
 		if !c.window.Touches(&c.blocks[i]) {

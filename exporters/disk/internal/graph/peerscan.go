@@ -43,7 +43,7 @@ func (p *peerReader) scanPeers(ctx context.Context, src int, w scan.Window) erro
 	return part.countWholeTraces(ctx)
 }
 
-// peerScan reads the rows of one source with adjacent rows of a trace in each block.
+// peerScan reads the rows of one source. In each of its blocks, the rows of a trace are adjacent.
 type peerScan struct {
 	session     *scan.Session
 	peers       *peerReader

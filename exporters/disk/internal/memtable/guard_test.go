@@ -37,8 +37,8 @@ func hostile(tb testing.TB, requests, spans int, change func(request, i int, r *
 	return out
 }
 
-// resourceRaw encodes a resource, whose attributes are in field 1, unlike a span's, in field
-// 9.
+// resourceRaw encodes a resource, whose attributes are in field 1. The attributes of a span are in
+// field 9.
 func resourceRaw(service string, instance int) []byte {
 	b := otlpdata.AppendAttributes(nil, []otlpdata.KeyValue{text("service.name", service)})
 	b[0] = 1<<3 | 2

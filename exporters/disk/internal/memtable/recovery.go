@@ -20,8 +20,8 @@ type Recovery struct {
 	Invalid error
 }
 
-// Unacknowledged reports whether all lost records were never synced. Rows that need their
-// definitions were not acknowledged either.
+// Unacknowledged reports whether records are missing and none of them was synced. Rows that need
+// their definitions were not acknowledged either.
 func (r *Recovery) Unacknowledged() bool {
 	return r.Report.Unsynced > 0 && r.Report.Sound() && r.Invalid == nil
 }

@@ -3,8 +3,8 @@ package memtable
 import "github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 
 // repeats holds the definitions that the log has not repeated yet. The log has each definition
-// twice, far apart: otherwise a damaged record would make all later rows unreadable that need its
-// definitions.
+// twice, far apart: otherwise a damaged record would make all later rows that need its definitions
+// unreadable.
 type repeats struct {
 	fresh   []ref // made since the last repetition
 	due     []ref // made before it: the distance is at least repeatEvery

@@ -176,8 +176,8 @@ func TestFailedAppend(t *testing.T) {
 	checkContent(t, replayed.Source(), want)
 }
 
-// TestCancelled checks that reading stops when the context ends or visit returns an error.
-func TestCancelled(t *testing.T) {
+// TestCanceled checks that reading stops when the context ends or visit returns an error.
+func TestCanceled(t *testing.T) {
 	table := New(Options{BlockRows: 8})
 	fill(t, table, hostile(t, 1, 64, attacks()["one trace"]))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -127,7 +127,7 @@ type Session struct {
 // caller releases it.
 func (s *Store) BeginQuery(ctx context.Context) *Session {
 	session := s.Begin()
-	session.Memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	session.Memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	return session
 }
 
@@ -142,7 +142,7 @@ func (s *Store) Begin() *Session {
 // that it finds is part of s. The caller releases its memory while s is open.
 func (s *Session) Fork(ctx context.Context) *Session {
 	fork := *s
-	fork.Memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	fork.Memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	return &fork
 }
 

@@ -133,8 +133,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// sampledSpans returns spans, some of which stand for further calls. All spans of an operation have
-// the same tracestate, or each has its own, as a word or in the row.
+// sampledSpans returns spans. Some represent further calls because they were sampled. All spans of
+// an operation have the same tracestate, or each has its own, as a word or in the row.
 func sampledSpans(requests int) (spans []otlpdata.Span, batches []*otlpdata.Batch) {
 	r := rand.New(rand.NewPCG(1, 5))
 	states := []string{"", "a=b", "ot=th:0", "ot=th:e666", "ot=th:b333", "ot=th:8", "ot=th:z"}

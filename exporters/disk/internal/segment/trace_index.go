@@ -128,7 +128,7 @@ func pagesFor(pages []indexPage, hash uint64) []indexPage {
 }
 
 // lookup appends the blocks of a hash in a page. It is on the hot path: every trace lookup searches
-// all segments, most of which do not contain the trace.
+// all segments, and most segments do not contain the trace.
 func (p *indexPage) lookup(dst []uint32, page []byte, hash uint64, blocks int) ([]uint32, error) {
 	b := page[4:]
 	if checksum(b) != binary.LittleEndian.Uint32(page) {

@@ -57,7 +57,7 @@ type PartBounds uint8
 
 // The values of PartBounds.
 const (
-	Unbounded PartBounds = iota // they are not known
+	Unbounded PartBounds = iota // Start, Duration and Root are unknown
 	// AtMost means that some rows may be hidden. The others start no earlier and end no later. Root
 	// is unknown.
 	AtMost

@@ -41,7 +41,7 @@ type Collector struct {
 	unsampled  []uint32 // by series: 1 + id of the unsampled series; 0, or missing: not known
 	// Ids of the first series of each operation, except operations beyond tracestore.MaxOperations.
 	operations nameIndex
-	counts     map[service]int // number number of operations; above tracestore.MaxOperations if there are more
+	counts     map[service]int // number of operations; above tracestore.MaxOperations if there are more
 	cells      table[cell]
 	dropped    uint64 // spans without a cell, or without a cell for their unsampled calls
 

@@ -122,7 +122,7 @@ func TestSeriesAreExact(t *testing.T) {
 	}
 }
 
-// sampled returns random spans, some of which stand for further calls.
+// sampled returns random spans. Some represent further calls.
 func sampled(seed uint64, n int) []span {
 	spans := randomSpans(seed, n)
 	r := rand.New(rand.NewPCG(seed, 10))
