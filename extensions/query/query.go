@@ -33,7 +33,7 @@ type Archive = core.Archive
 // Config configures the extension.
 type Config struct {
 	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"Exporter whose stored traces are served." ref:"a span store"`
-	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces, other than storage." ref:"a span store that takes spans"`
+	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces, other than storage. If empty, traces cannot be archived." ref:"a span store that takes spans"`
 	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs and the web UI."`
 	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query APIs. If absent, they are not served."`
 
@@ -46,8 +46,8 @@ type Config struct {
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined to count spans (a twenty-fifth of it if whole traces are read). If there are more, a sample is examined, and the response states its share."`
 	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of error groups, or to count them if the store cannot."`
-	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count each error group. If there are more, a sample is examined."`
-	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded. Searches and counts of one client address or tenant use at most as many as remain free. An eighth is reserved for lists of names and single traces."`
+	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count all error groups. If there are more, a sample is examined."`
+	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded. One client address or tenant can use as many for searches and counts as remain free, so at most half. An eighth is reserved for lists of names and single traces."`
 	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names, for each tenant, in a list of services or operations. Further names can be listed by prefix."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`

@@ -22,8 +22,8 @@ import (
 // docsPath is the prefix of the documentation's paths.
 const docsPath = "/docs"
 
-// newRoutes returns the HTTP APIs including others, the documentation and the web UI, below the
-// base path of the UI.
+// newRoutes returns the HTTP APIs, the given other routes, the documentation and the web UI, below
+// the base path of the UI.
 func newRoutes(b *core.Backend, pages *ui, o uiapi.Options, tails *live.API, others ...httpapi.Route) *http.ServeMux {
 	base := pages.base
 	mux := httpapi.NewMux(base, apiRoutes(b, o, tails, others))
@@ -37,7 +37,7 @@ func newRoutes(b *core.Backend, pages *ui, o uiapi.Options, tails *live.API, oth
 	return mux
 }
 
-// apiRoutes returns the routes of the HTTP APIs including others. docs/openapi.json lists all.
+// apiRoutes returns the routes of the HTTP APIs and others. docs/openapi.json lists all.
 func apiRoutes(b *core.Backend, o uiapi.Options, tails *live.API, others []httpapi.Route) []httpapi.Route {
 	return slices.Concat(
 		jaegerapi.New(b).Routes(),

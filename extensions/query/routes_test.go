@@ -69,7 +69,7 @@ func TestLongTextsAreNotListed(t *testing.T) {
 	}
 }
 
-// The memory of responses, and of the aggregations for them, counts towards
+// The memory of responses, and of the aggregations for them, counts toward
 // service.limits.query_memory.
 func TestAnswersReserveMemory(t *testing.T) {
 	memory := pipeline.NewQueryBudget(100 << 20)

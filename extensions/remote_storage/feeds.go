@@ -18,7 +18,7 @@ import (
 type feeds struct {
 	slots    chan struct{}
 	capacity int             // bytes that one feed buffers
-	stopping context.Context // cancelled when the extension stops
+	stopping context.Context // canceled when the extension stops
 }
 
 func newFeeds(c *Config, stopping context.Context) *feeds {

@@ -42,7 +42,7 @@ type Config struct {
 	MaxScanned   int                   `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	AllowDelete  bool                  `yaml:"allow_delete" doc:"Whether clients may delete spans, if the store allows it too."`
 	MaxFollowers int                   `yaml:"max_followers" doc:"Maximum number of clients, such as query services with a live tail, that receive spans as they are stored. 0 disables this."`
-	MaxFeed      pipeline.ByteSize     `yaml:"max_feed_size" doc:"Maximum size of the spans buffered for one of these clients, which counts toward service.limits.query_memory. Further spans are only counted."`
+	MaxFeed      pipeline.ByteSize     `yaml:"max_feed_size" doc:"Maximum size of the spans buffered for one follower, which counts toward service.limits.query_memory. A slow follower misses further spans and gets their number."`
 	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Maximum size of one message in a response, exceeded only by a larger span. Clients accept 4MiB by default."`
 }
 

@@ -22,7 +22,7 @@ type writers struct {
 	translations *server.Translator
 	refused      func(reason string)
 	streams      sync.WaitGroup // goroutines that receive for WriteSpanStream
-	// stopping is cancelled when the extension stops, because clients keep streams open as long as
+	// stopping is canceled when the extension stops, because clients keep streams open as long as
 	// they run.
 	stopping context.Context
 	stop     context.CancelFunc

@@ -108,7 +108,7 @@ func (s *adaptiveSource) overview(tenant string, limit int) *sampling.AdaptiveOv
 	return out
 }
 
-// Limits of the points in an overview, each of which takes about 100 bytes in JSON.
+// Limits of the points in an overview. A point takes about 100 bytes in JSON.
 const (
 	maxPoints       = 20_000 // of all operations; further operations have none
 	minPointsOfEach = 60     // of an operation that are listed, if it has them

@@ -22,7 +22,7 @@ type RemoteConfig struct {
 	client.GRPCConfig
 	client.NextHopConfig
 	Timeout   pipeline.Duration `yaml:"timeout" doc:"Timeout of requests to the collector."`
-	FreshFor  pipeline.Duration `yaml:"fresh_for" doc:"Time for which a cached strategy is used before the collector is asked."`
+	FreshFor  pipeline.Duration `yaml:"fresh_for" doc:"Time for which a cached strategy is used without asking the collector."`
 	StaleFor  pipeline.Duration `yaml:"stale_for" doc:"Maximum age of a cached strategy while the collector is unavailable. After that, clients get an error and keep their strategy."`
 	CacheSize pipeline.ByteSize `yaml:"cache_size" doc:"Maximum memory for cached strategies. When it is full, the least recently used strategies are removed."`
 	MaxAnswer pipeline.ByteSize `yaml:"max_answer_size" doc:"Maximum size of a response from the collector."`
@@ -103,7 +103,7 @@ func (s *remoteSource) decide(ctx context.Context, tenant, service string) (deci
 		return s.serve(*known, now)
 	}
 	if wait == nil {
-		// Not cancelled, because other callers wait for the response.
+		// Not canceled, because other callers wait for the response.
 		a := s.cache.end(key, s.request(context.WithoutCancel(ctx), key))
 		return s.serve(a, s.set.Env.Now())
 	}

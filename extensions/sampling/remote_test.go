@@ -235,7 +235,7 @@ func TestInvalidServiceName(t *testing.T) {
 	}
 }
 
-// Concurrent callers share one request. Cancelling one caller does not affect the others.
+// Concurrent callers share one request. Canceling one caller does not affect the others.
 func TestSharedRequest(t *testing.T) {
 	c := startCollector(t)
 	requested, release := make(chan struct{}), make(chan struct{})
@@ -258,7 +258,7 @@ func TestSharedRequest(t *testing.T) {
 	cancelNow()
 	request(canceled)
 	if err := <-results; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled caller got %v", err)
+		t.Errorf("canceled caller got %v", err)
 	}
 	for range 8 {
 		go request(t.Context())

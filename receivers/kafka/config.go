@@ -20,7 +20,7 @@ type config struct {
 	GroupID         string `yaml:"group_id" doc:"Consumer group. Its members share the partitions of the topic."`
 	GroupInstanceID string `yaml:"group_instance_id" doc:"Identity of a static member, unique in the group, which keeps its partitions when it restarts within session_timeout. If empty, the member is dynamic."`
 	RackID          string `yaml:"rack_id" doc:"Location of this process, as in the brokers' broker.rack, so that it can read from the nearest replica."`
-	InitialOffset   string `yaml:"initial_offset" doc:"Start in a partition without a committed offset: earliest or latest."`
+	InitialOffset   string `yaml:"initial_offset" doc:"First position in a partition without a committed offset: earliest or latest."`
 
 	SessionTimeout    pipeline.Duration `yaml:"session_timeout" doc:"Time without heartbeats after which a member loses its partitions."`
 	HeartbeatInterval pipeline.Duration `yaml:"heartbeat_interval" doc:"Interval of heartbeats to the group."`

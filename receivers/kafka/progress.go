@@ -70,8 +70,8 @@ func (p *progress) expire(start int64) {
 }
 
 // position returns the offset up to which records are accepted or, before the first accepted
-// record, the committed offset or the start. Records that no longer exist count as accepted. It
-// returns -1 if the offset is unknown.
+// record, the committed offset or the offset of the first polled record. Records that no longer
+// exist count as accepted. It returns -1 if the offset is unknown.
 func (p *progress) position() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

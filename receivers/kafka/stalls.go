@@ -35,9 +35,9 @@ func (d *delays) after(err error) time.Duration {
 }
 
 // pause waits before the next attempt to process the records at the head of the queue. It returns
-// false if the worker must end. After the second attempt, the partition is reported as stalled and
-// its records are no longer fetched: a single refusal is common under load, and a pause discards
-// the records that the client library has already fetched.
+// false if the worker must end. Every call reports the partition as stalled. After the second
+// attempt, its records are no longer fetched: a single refusal is common under load, and a pause
+// discards the records that the client library has already fetched.
 func (p *partition) pause(err error, d *delays) bool {
 	if p.isStopping() { // err may come from a canceled batch
 		return false

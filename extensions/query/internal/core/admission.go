@@ -77,9 +77,9 @@ func (a *Admission) addHolders(holders []holder, n int) {
 
 const client = "client"
 
-// holdersOf returns the client address and the tenant whose shares a request counts towards.
+// holdersOf returns the client address and the tenant whose shares a request counts toward.
 // Requests without an address, for example over Unix sockets, and requests of the default tenant
-// count only towards the limit.
+// count only toward the limit.
 func holdersOf(ctx context.Context) (holders []holder) {
 	if address := server.Client(ctx); address != "" {
 		holders = append(holders, holder{client, address})

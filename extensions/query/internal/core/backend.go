@@ -34,7 +34,7 @@ type Archive interface {
 type Limits struct {
 	Timeout     time.Duration // of one query
 	PatternTime time.Duration // CPU time of the regular expressions of one query
-	Traces      int           // traces per answer
+	Traces      int           // traces per response
 	TraceSize   int           // spans shown of one trace
 	Scanned     int           // spans examined per search
 	Aggregated  int           // spans examined one by one to count spans by value

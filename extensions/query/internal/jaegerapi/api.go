@@ -41,7 +41,7 @@ func (a *API) Routes() []httpapi.Route {
 
 var errNoService = errors.New("parameter 'service' is required")
 
-// services answers GET /api/services.
+// services serves GET /api/services.
 func (a *API) services(w http.ResponseWriter, r *http.Request) {
 	names, err := a.backend.Services(r.Context(), tracestore.NameQuery{})
 	if err != nil {
@@ -101,7 +101,7 @@ func pathService(r *http.Request) (string, bool) {
 	return strings.CutSuffix(r.PathValue("rest"), "/operations")
 }
 
-// operations answers GET /api/operations.
+// operations serves GET /api/operations.
 func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 	params := r.URL.Query()
 	service := params.Get("service")

@@ -17,7 +17,7 @@ import (
 
 const defaultDependenciesLookback = 24 * time.Hour
 
-// dependencies answers GET /api/dependencies.
+// dependencies serves GET /api/dependencies.
 func (a *API) dependencies(w http.ResponseWriter, r *http.Request) {
 	params, err := httpapi.Query(r)
 	if err != nil {

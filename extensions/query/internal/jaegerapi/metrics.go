@@ -30,12 +30,12 @@ func (a *API) latencies(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// callRates answers GET /api/metrics/calls.
+// callRates serves GET /api/metrics/calls.
 func (a *API) callRates(w http.ResponseWriter, r *http.Request) {
 	a.metrics(w, r, func(url.Values) (spanmetrics.Metric, error) { return spanmetrics.CallRates(), nil })
 }
 
-// errorRates answers GET /api/metrics/errors.
+// errorRates serves GET /api/metrics/errors.
 func (a *API) errorRates(w http.ResponseWriter, r *http.Request) {
 	a.metrics(w, r, func(url.Values) (spanmetrics.Metric, error) { return spanmetrics.ErrorRates(), nil })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// trace answers GET /api/traces/{id}.
+// trace serves GET /api/traces/{id}.
 func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	ref, raw, slot := httpapi.AdmitTrace(a.backend, core.OpGetTrace, w, r)
 	if slot == nil {
@@ -49,7 +49,7 @@ func appendIncomplete(list []httpapi.Error, msg string, id otlpdata.TraceID) []h
 	return append(list, httpapi.Error{Msg: msg, TraceID: id.String()})
 }
 
-// search answers GET /api/traces.
+// search serves GET /api/traces.
 func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	s, err := a.parseSearchRequest(r)
 	if err != nil {
@@ -140,7 +140,7 @@ func (a *API) endWithError(w http.ResponseWriter, r *http.Request, l *httpapi.Li
 	}
 }
 
-// archiveTrace answers POST /api/archive/{id}.
+// archiveTrace serves POST /api/archive/{id}.
 func (a *API) archiveTrace(w http.ResponseWriter, r *http.Request) {
 	ref, _, slot := httpapi.AdmitTrace(a.backend, core.OpArchiveTrace, w, r)
 	if slot == nil {

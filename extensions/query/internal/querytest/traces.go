@@ -101,7 +101,7 @@ func Many(n int, change func(i int, rs ptrace.ResourceSpans, s ptrace.Span)) ptr
 	return td
 }
 
-// Big returns three traces, each of which makes a response longer than httpapi.FlushSize.
+// Big returns three traces. Each response with one of them is longer than httpapi.FlushSize.
 func Big() ptrace.Traces {
 	return Many(3, func(_ int, _ ptrace.ResourceSpans, s ptrace.Span) {
 		s.Attributes().PutStr("k", strings.Repeat("x", httpapi.FlushSize))

@@ -22,7 +22,7 @@ const (
 // window before it. Stores are queried for whole units of time that have ended, so that no point is
 // based on a part of a unit.
 type Grid struct {
-	unit         int64 // minutes: the longest of which step and window are multiples, at most maxUnit
+	unit         int64 // in minutes: the longest time that divides step, window and maxUnit
 	first, last  int64 // points, in units since the Unix epoch; there are none if first is above last
 	step, window int64 // in units
 }

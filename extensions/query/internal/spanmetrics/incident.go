@@ -33,7 +33,7 @@ const (
 type Incident struct {
 	Kind  IncidentKind
 	Start time.Time // zero: not known
-	End   time.Time // zero: it goes on
+	End   time.Time // zero: ongoing
 	Red             // of the calls from Start to End
 	// SlowFrom is the duration in nanoseconds from which a call counts as slow, 0 unless Kind is
 	// Slow.
@@ -152,7 +152,7 @@ func (b *badCalls) incident(s *series, r *rise) Incident {
 // rise is a run of steps with more bad calls than usual.
 type rise struct {
 	first, last int
-	open        bool // it goes on
+	open        bool // ongoing
 }
 
 // rises finds all rises, in order, given the usual shares of bad calls in steps. The precision of

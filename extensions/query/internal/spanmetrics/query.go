@@ -22,7 +22,7 @@ const (
 const MinStep = time.Minute
 
 // maxPoints is the maximum number of points of a result. A point takes about 100 bytes as JSON and
-// 32 in a gRPC message, which may have up to 4 MiB for most clients.
+// 32 in a gRPC message; most clients accept messages of up to 4 MiB.
 const maxPoints = 100_000
 
 // Errors of queries.
@@ -46,7 +46,7 @@ type Query struct {
 type Metric struct {
 	Operation core.Operation
 	Failure   string // beginning of the text of store errors
-	name      string // end of the name of the response
+	name      string // end of the metric name in the response
 	help      string
 	value     func(*window) float64
 }

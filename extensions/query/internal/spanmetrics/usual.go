@@ -9,10 +9,9 @@ import (
 )
 
 // Usual values are learned from quiet time, regardless of the shown range: the day before the end
-// of the range is divided into slots, and slots that are not worse than the calmest ones are quiet.
-// An incident is not quiet, whether it is within the range, before it or ongoing. Errors or slow
-// calls that occur at the same time of most other days, for example because of a nightly job, are
-// usual at that time.
+// of the range is divided into slots, and slots outside of incidents are quiet. Incidents are found
+// by comparison with the calmest slots, also before the range. Errors or slow calls that occur at
+// the same time of most other days, for example because of a nightly job, are usual at that time.
 
 const (
 	slot          = 15 * time.Minute
@@ -24,7 +23,7 @@ const (
 	calmestShare  = 1. / 3
 	minCalls      = 20
 	minBad        = 5
-	minMissing    = 5 // usual calls above which a service without calls counts as not called
+	minMissing    = 5 // minimum usual calls for a service without calls to count as not called
 	minErrorShare = 0.01
 	slowFactor    = 1.5  // of the usual p95
 	minSlowShare  = 0.05 // share of slow calls from which p95 is slow
@@ -33,7 +32,7 @@ const (
 	maxSigma      = 6.
 )
 
-// Usual is the calls of quiet time.
+// Usual holds the calls in quiet time.
 type Usual struct {
 	Red
 	Quiet time.Duration // length of the quiet time since the first call of the day, including time without calls
@@ -64,8 +63,8 @@ type history struct {
 	bad   []badCalls
 }
 
-// learn finds the quiet slots among the last recent slots, and the usual values in them. partial is
-// the length of the very last slot, which may not have ended yet.
+// learn finds the quiet slots among the last ones (recent is their number), and the usual values in
+// them. partial is the length of the very last slot, which may not have ended yet.
 func learn(slots []counts, recent int, partial time.Duration) *history {
 	h := &history{}
 	last := slots[max(0, len(slots)-recent):]

@@ -63,15 +63,16 @@ func (f *changeFinder) addServices(services []string) error {
 	return nil
 }
 
-// candidate is a version or an attribute key that the sample has in the range only.
+// candidate is a version or an attribute key that the sample has only in the range.
 type candidate struct {
 	kind  changeKind
 	value string
-	where tracestore.Expr // spans of the service that have it
-	seen  uint64          // when one did
+	where tracestore.Expr // spans with the value
+	seen  uint64          // start of the first span with the value in the sample
 }
 
-// candidates returns at most a number of values that were seen at least a number of times.
+// candidates returns values that are new in the range and that at least `least` spans have. It
+// returns at most `most` values.
 func (f *changeFinder) candidates(
 	kind changeKind, seen map[string]*sighting, least, most int, where func(value string) tracestore.Expr,
 ) (out []candidate) {
@@ -88,8 +89,8 @@ func (f *changeFinder) candidates(
 	return out
 }
 
-// compare adds the versions and attribute keys that no span of a service usually had, if it had
-// spans before.
+// compare adds the new versions and attribute keys of a service that had spans before: values that
+// no span has in the times before the range.
 func (f *changeFinder) compare(service string, s *serviceSample) error {
 	versions := f.candidates(newVersion, s.versions, 1, maxNewVersions, func(version string) tracestore.Expr {
 		return is(tracestore.ResourceAttribute, versionKey, version)
@@ -109,7 +110,7 @@ func (f *changeFinder) compare(service string, s *serviceSample) error {
 	return nil
 }
 
-// add adds a change at about the start of the first span that has it.
+// add adds a change at the approximate start of the first span with the new value.
 func (f *changeFinder) add(service string, c candidate) error {
 	at, err := f.firstSpan(tracestore.And{is(tracestore.Service, "", service), c.where}, c.seen)
 	if err != nil {
@@ -125,8 +126,8 @@ func (f *changeFinder) add(service string, c candidate) error {
 	return nil
 }
 
-// unseen returns the candidates that no span of a service had in the times before. It reads spans
-// that had any, and leaves out what these have, until there are no others.
+// unseen returns the candidates that no span of a service has in the times before. It searches for
+// traces with any candidate and removes the candidates that they contain, until it finds no more.
 func (f *changeFinder) unseen(service string, left []candidate) ([]candidate, error) {
 	for _, w := range slices.Backward(f.periods.before) {
 		for len(left) > 0 {
@@ -150,8 +151,8 @@ func (f *changeFinder) unseen(service string, left []candidate) ([]candidate, er
 	return left, nil
 }
 
-// without returns the candidates without those that spans of some traces have, and whether there
-// are such traces.
+// without searches a window for traces with any candidate. It reports whether there are any, and
+// returns the candidates that their spans do not have.
 func (f *changeFinder) without(service string, w core.Window, left []candidate) (found bool, rest []candidate, _ error) {
 	f.probes++
 	var anyOf tracestore.Or
@@ -267,8 +268,7 @@ func (f *changeFinder) removed(s *serviceSample) string {
 	return gone(s.instances, uint64(f.periods.end.Add(-instanceWindow).UnixNano()))
 }
 
-// addInstancesOf adds a change of the number of instances of a service. 0 is a number that is not
-// known.
+// addInstancesOf adds a change of the number of instances of a service. 0 means unknown.
 func (f *changeFinder) addInstancesOf(service string, before, now int) error {
 	if before == 0 || now == 0 || before == now {
 		return nil
@@ -308,8 +308,8 @@ func (f *changeFinder) lastSpan(where tracestore.Expr) (route.Nanos, error) {
 	return route.Nanos(start), err
 }
 
-// instances returns the numbers of instances at the end of some time, of the services of which it
-// is known.
+// instances returns the number of instances of each service at the end of a window. Services whose
+// number is unknown are missing or 0.
 func (f *changeFinder) instances(store tracestore.Aggregator, services []string, w core.Window) (map[string]int, error) {
 	if from := w.To.Add(-instanceWindow); from.After(w.From) {
 		w.From = from
@@ -328,8 +328,8 @@ func (f *changeFinder) instances(store tracestore.Aggregator, services []string,
 	return found, nil
 }
 
-// instancesBy sets the numbers of instances of the services that have a resource attribute.
-// complete is false if it does not know all of them.
+// instancesBy counts the instances of services by the values of a resource attribute. complete is
+// false if some may be missing.
 func (f *changeFinder) instancesBy(
 	store tracestore.Aggregator, services []string, w core.Window, key string, found map[string]int,
 ) (complete bool, _ error) {

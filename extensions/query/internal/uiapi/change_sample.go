@@ -35,7 +35,7 @@ type changeSample struct {
 	periods  *changePeriods
 	spans    int
 	memory   *tracestore.Memory
-	bytes    int64 // of what is noted
+	bytes    int64 // approximate memory of services
 	services map[string]*serviceSample
 	windows  map[otlpdata.TraceID][]core.Window // of the parts that have a trace
 }
@@ -88,7 +88,7 @@ func (c *changeSample) find(slot *core.Slot, w core.Window) (ids []otlpdata.Trac
 	return ids, nil
 }
 
-// readTraces reads the spans of traces within their parts, in turns from each part.
+// readTraces reads one trace of each part in turn, and records the spans that start in the parts.
 func (c *changeSample) readTraces(slot *core.Slot, lists [][]otlpdata.TraceID) error {
 	var refs []tracestore.TraceRef
 	for n := range changeTraces {

@@ -37,7 +37,7 @@ type capabilities struct {
 
 // limits are the limits of queries.
 type limits struct {
-	Traces      int   `json:"traces"`    // in one answer
+	Traces      int   `json:"traces"`    // in one response
 	TraceSize   int   `json:"traceSize"` // spans shown of a trace
 	Scanned     int   `json:"scannedSpans"`
 	Aggregated  int   `json:"aggregatedSpans"`
@@ -60,7 +60,7 @@ type language struct {
 	DurationUnits []string   `json:"durationUnits"`
 }
 
-// config answers GET /api/ui/v1/config.
+// config serves GET /api/ui/v1/config.
 func (a *API) config(w http.ResponseWriter, r *http.Request) {
 	l := a.backend.Limits()
 	answer := configAnswer{

@@ -109,7 +109,7 @@ func eachTrace(slot *core.Slot, ids []otlpdata.TraceID, left *int, take func(otl
 		_, err := note(heads.EachHeads(ctx, tenant, ids, min(*left, size), take))
 		return incomplete, err
 	}
-	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	memory, _ := tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	hold := func(spans, textBytes int) error {
 		return memory.Resize(int64(spans)*callpath.SpanMemory + int64(textBytes))

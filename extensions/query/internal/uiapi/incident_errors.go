@@ -181,7 +181,8 @@ func (e *errorCounts) addTrace(spans *otlpdata.Batch) error {
 	return err
 }
 
-// relate counts a failed span for its failed ancestors.
+// relate records a failed span in its failed ancestors: the number of failed levels below them, and
+// whether they and the span are on a path with an error of the source.
 func (n *failedNode) relate(id otlpdata.SpanID, parents map[otlpdata.SpanID]otlpdata.SpanID, failed map[otlpdata.SpanID]*failedNode) {
 	n.related = n.related || n.source
 	levels, below := 0, n.source

@@ -26,7 +26,7 @@ const (
 	// progress.
 	firstStep = 100_000
 	// maxTogether is the maximum number of traces whose matching spans are read together. The
-	// number grows from 1, so that the first trace is sent at once.
+	// number starts at 1 and doubles, so that the first trace is sent immediately.
 	maxTogether = 16
 )
 
@@ -140,7 +140,7 @@ type searchRun struct {
 	after          tracestore.Cursor // where the next step begins
 	lastProgress   time.Time
 	found, scanned int
-	together       int                // traces whose matching spans are read next
+	together       int                // number of traces whose matching spans are read together
 	lost           tracestore.Reasons // why earlier steps were incomplete, except for the budget and the time
 	outcome        tracestore.Outcome // of the last step
 }

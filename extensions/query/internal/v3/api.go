@@ -53,7 +53,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, status, text)
 }
 
-// services answers GET /api/v3/services.
+// services serves GET /api/v3/services.
 func (a *API) services(w http.ResponseWriter, r *http.Request) {
 	names, err := a.backend.Services(r.Context(), tracestore.NameQuery{})
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *API) services(w http.ResponseWriter, r *http.Request) {
 		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names.List[i]) })
 }
 
-// operations answers GET /api/v3/operations.
+// operations serves GET /api/v3/operations.
 func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 	v, err := httpapi.Query(r)
 	if err != nil {

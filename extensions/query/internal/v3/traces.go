@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// trace answers GET /api/v3/traces/{id}.
+// trace serves GET /api/v3/traces/{id}.
 func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	ref, raw, err := parseTraceRequest(r)
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// search answers GET /api/v3/traces.
+// search serves GET /api/v3/traces.
 func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	s, err := parseSearch(r)
 	if err != nil {

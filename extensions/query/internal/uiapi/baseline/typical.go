@@ -54,7 +54,7 @@ type candidate struct {
 	set      map[tracestore.OperationKey]int // nil until it is read
 }
 
-// typical answers GET /api/ui/v1/typical/{id}.
+// typical serves GET /api/ui/v1/typical/{id}.
 func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
 	times, err := a.quietTimes(slot, t)
 	if err != nil {

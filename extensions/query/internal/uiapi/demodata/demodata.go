@@ -24,7 +24,7 @@ import (
 // Config configures the API.
 type Config struct {
 	Period pipeline.Duration `yaml:"period" doc:"Time before the request for which traces are sent."`
-	Rate   float64           `yaml:"rate" doc:"User requests per second. Each creates about 14 spans."`
+	Rate   float64           `yaml:"rate" doc:"User requests per second of this period. Each creates about 14 spans."`
 }
 
 // DefaultConfig returns the defaults.

@@ -100,7 +100,7 @@ func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (ou
 			hide(p.Data)
 		}
 		if p.Data == nil && a.tenancy {
-			p.Error = "no answer"
+			p.Error = "no response"
 		}
 		out.Processes = append(out.Processes, p)
 	}

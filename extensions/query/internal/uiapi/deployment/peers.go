@@ -20,7 +20,7 @@ import (
 
 // PeersConfig holds the keys of `peers`.
 type PeersConfig struct {
-	Endpoints []string                             `yaml:"endpoints" doc:"Base URLs of their admin extensions, such as http://collector:14269."`
+	Endpoints []string                             `yaml:"endpoints" doc:"Base URLs of the admin extensions of these processes, such as http://collector:14269."`
 	Timeout   pipeline.Duration                    `yaml:"timeout" doc:"Maximum time for the response of a process. Slower processes are shown as not responding."`
 	MaxAnswer pipeline.ByteSize                    `yaml:"max_answer_size" doc:"Maximum size of the response of a process."`
 	TLS       client.TLSConfig                     `yaml:"tls" doc:"TLS settings for https URLs."`
@@ -108,7 +108,7 @@ type answer[T any] struct {
 	err     error
 }
 
-// hold charges a query for answers.
+// hold charges a query for responses.
 func hold[T any](slot *core.Slot, list []answer[T]) error {
 	const decoded = 4 // times as large as encoded
 	sum := int64(0)

@@ -51,7 +51,7 @@ func (c *counter) refine(list []*group, length uint64) error {
 func (c *counted) edge(spans *tracestore.Group, t *trend, length uint64, ends bool) uint64 {
 	share := float64(c.parts.Length) / float64(length)
 	each, width := math.Log(t.risen/t.otherwise), (t.risen-t.otherwise)*share
-	// Up to the edge, it adds up the log-likelihood ratio of each part belonging to the rise.
+	// sum is the log-likelihood ratio that the parts before i belong to the rise.
 	sum, best, at := 0.0, math.Inf(1), 0
 	for i := range c.parts.N + 1 {
 		if ends && -sum < best || !ends && sum < best {

@@ -1,7 +1,6 @@
 package errorgroups
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -50,13 +49,16 @@ const (
 	daysBefore, dailyShare = 2, 0.5
 )
 
-// compareDays counts the groups of c at the same time of earlier days if one of them is new or
-// growing, and makes the ones usual that occurred then, too. A window of more than a day has the
-// same time of earlier days in it.
+// compareDays counts the groups of now at the same time of earlier days if one of them is new or
+// growing. Groups that occurred often enough on each of these days become usual. It does nothing
+// for a window of more than a day, which contains the same time of an earlier day.
 func (c *counter) compareDays(w core.Window, now *counted) (incomplete tracestore.Reasons, err error) {
 	const day = 24 * time.Hour
-	changed := func(g *group) bool { return g.trend.kind != usual }
-	if w.To.Sub(w.From) > day || !slices.ContainsFunc(slices.Collect(maps.Values(now.groups)), changed) {
+	changed := false
+	for _, g := range now.groups {
+		changed = changed || g.trend.kind != usual
+	}
+	if !changed || w.To.Sub(w.From) > day {
 		return nil, nil
 	}
 	for n := range daysBefore {
@@ -178,8 +180,8 @@ func (c *counted) rise(counts []float64) trend {
 	return best
 }
 
-// ended reports whether an error has ended: it occurs n times in the given number of parts after
-// it, and mean is its mean number per part before.
+// ended reports whether an error has ended: n errors occurred in the given number of parts after
+// its rise, and mean is the mean number of errors per part during the rise.
 func ended(parts int, mean, n float64) bool {
 	missing := float64(parts) * mean
 	return parts >= endedParts && missing >= minMissing && n <= maxRemaining*missing

@@ -13,7 +13,7 @@ import (
 
 // attributesAnswer is the list of attributes.
 type attributesAnswer struct {
-	Traces int `json:"traces"` // traces traces whose attributes were read
+	Traces int `json:"traces"` // traces whose attributes were read
 	Tested int `json:"tested"` // keys
 	Differ int `json:"differ"` // keys whose shares differ significantly, and enough to matter
 	// Omitted reports whether there were too many keys to count all.

@@ -175,7 +175,7 @@ func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
 		}
 	}
 	profile.Reasons.Add(all.reasons...)
-	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
+	memory, _ := tracestore.Reserve(slot.Context(), 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	c := newCounter(memory, r.selection.Where)
 	if profile.Selected.Traces >= minTraces && profile.Rest.Traces >= minTraces {

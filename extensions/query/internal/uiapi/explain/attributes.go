@@ -69,7 +69,7 @@ const (
 
 // attributeList is the ranked list of attributes.
 type attributeList struct {
-	lines   []*attributeLine // inputs, then outcomes; each with the most significant first
+	lines   []*attributeLine // inputs, then outcomes, by score; dependent inputs last
 	tested  int              // number of keys
 	differ  int              // keys whose shares differ significantly, and enough to matter
 	omitted bool             // some keys were not counted

@@ -19,7 +19,7 @@ var errRead = errors.New("no more time to read traces")
 func countAttributes(slot *core.Slot, p *tracestore.PathProfile, c *counter) (incomplete tracestore.Reasons, err error) {
 	refs, selected := examined(p)
 	r := reader{slot: slot, counter: c, selected: selected, until: earlyDeadline(slot.Context())}
-	r.memory, _ = tracestore.Reserve(slot.Context(), 0) // nothing always fits
+	r.memory, _ = tracestore.Reserve(slot.Context(), 0) // cannot fail: it reserves 0 bytes
 	defer r.memory.Release()
 	incomplete, err = tracestore.DamageOf(r.read(refs))
 	if errors.Is(err, errRead) || errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err) {

@@ -17,8 +17,8 @@ const minTraces = 30
 // approximation of the binomial one.
 const fewExpected = 10
 
-// proportionTest returns the p-value of the difference between the shares n of of: stratifiedTest
-// with one stratum. The result is 1 if a side is empty.
+// proportionTest returns the p-value of the difference between the shares n/of: stratifiedTest with
+// one stratum. The result is 1 if a side is empty.
 func proportionTest(n, of pair) float64 { return stratifiedTest([]pair{n}, []pair{of}) }
 
 // exactTest is Fisher's exact test for several strata: the probability of the observed or a more

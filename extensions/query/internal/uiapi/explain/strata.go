@@ -104,7 +104,7 @@ type comparison struct {
 
 func (c *comparison) difference() float64 { return c.selected - c.rest }
 
-// compare compares the shares has of of in each stratum by the method of Mantel and Haenszel.
+// compare compares the shares has/of in each stratum by the method of Mantel and Haenszel.
 func compare(has, of []pair) (out comparison) {
 	weights := 0.0
 	for s := range of {
@@ -128,7 +128,7 @@ func compare(has, of []pair) (out comparison) {
 }
 
 // stratifiedTest returns the p-value of a difference in the same direction in all strata between
-// the shares has of of: the two-sided test of Cochran, Mantel and Haenszel. It uses the normal
+// the shares has/of: the two-sided test of Cochran, Mantel and Haenszel. It uses the normal
 // distribution, or the exact one if the numbers are small.
 func stratifiedTest(has, of []pair) float64 {
 	observed, expected, variance, smaller := 0.0, 0.0, 0.0, 0.0

@@ -37,7 +37,7 @@ func (r request) tree(slot *core.Slot) (any, tracestore.Reasons, error) {
 		}
 	}
 	sample.Reasons.Add(all.reasons...)
-	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
+	memory, _ := tracestore.Reserve(slot.Context(), 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	var w callpath.Waterfall
 	w.ChargeTo(memory)
@@ -55,7 +55,7 @@ func (r request) tree(slot *core.Slot) (any, tracestore.Reasons, error) {
 
 // addTraces reads traces into a waterfall. incomplete says what could not be read.
 func addTraces(slot *core.Slot, ids []otlpdata.TraceID, w *callpath.Waterfall) (incomplete tracestore.Reasons, err error) {
-	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
+	memory, _ := tracestore.Reserve(slot.Context(), 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	hold := func(spans, textBytes int) error {
 		return memory.Resize(int64(spans)*callpath.SpanMemory + int64(textBytes))

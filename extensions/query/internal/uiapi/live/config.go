@@ -9,16 +9,16 @@ import (
 
 // Config are the keys below `tail`.
 type Config struct {
-	MaxClients    int               `yaml:"max_clients" doc:"Maximum number of concurrent live tails. One client address or tenant uses at most as many as remain free. 0 disables the live tail."`
-	MaxRate       int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Further spans are only counted."`
-	MaxExamined   int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Further spans are only counted."`
+	MaxClients    int               `yaml:"max_clients" doc:"Maximum number of concurrent live tails. One client address or tenant can use as many as remain free, so at most half. 0 disables the live tail."`
+	MaxRate       int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Of further spans, the client gets only the number."`
+	MaxExamined   int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Of further spans, the client gets only the number."`
 	MaxDuration   pipeline.Duration `yaml:"max_duration" doc:"Maximum duration of a live-tail request."`
-	MaxQueue      pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans buffered for one of these clients, which counts toward service.limits.query_memory. Further spans are only counted."`
+	MaxQueue      pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans buffered for one client, which counts toward service.limits.query_memory. A slow client misses further spans and gets their number."`
 	Quiet         pipeline.Duration `yaml:"quiet" doc:"Time without a new span after which the summary of a trace is sent."`
 	MaxWait       pipeline.Duration `yaml:"max_wait" doc:"Maximum time after which the summary of a growing trace is sent, and resent while spans arrive."`
 	MaxTraceRate  int               `yaml:"max_traces_per_second" doc:"Maximum number of trace summaries per second for one client. If more traces match, a sample is sent."`
 	MaxTraces     int               `yaml:"max_traces" doc:"Maximum number of traces watched for one client. If more match, a sample is watched. Each reserves 1 KiB of service.limits.query_memory."`
-	MaxTraceSpans int               `yaml:"max_trace_spans" doc:"Maximum number of spans of a trace whose summary is sent. Longer traces are only counted."`
+	MaxTraceSpans int               `yaml:"max_trace_spans" doc:"Maximum number of spans of a trace whose summary is sent. Of longer traces, clients get only the number."`
 }
 
 // DefaultConfig returns the default settings.

@@ -56,8 +56,8 @@ func (l *Lines) Send(b []byte) error {
 	return core.Undelivered(err)
 }
 
-// ExtendDeadlines removes the read deadline of the listener and gives the client timeout to read
-// the next part of the response.
+// ExtendDeadlines removes the read deadline of the listener. The client then has the given time to
+// read the next part of the response.
 func (l *Lines) ExtendDeadlines(now time.Time, timeout time.Duration) error {
 	return ExtendDeadlines(l.w, now, timeout)
 }
