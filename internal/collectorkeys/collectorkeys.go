@@ -89,14 +89,14 @@ func Filter() map[string]string {
 		"error_mode":    errorMode,
 		"spans":         "Deprecated: use trace_conditions. Spans to drop, by their properties.",
 		"spans.include": "Spans to keep. All others are dropped.",
-		"spans.exclude": "Spans kept by include that are dropped.",
+		"spans.exclude": "Spans to drop among the spans that include keeps.",
 		"traces": "Deprecated: use trace_conditions. Conditions in the OpenTelemetry " +
 			"Transformation Language (OTTL); one is enough to drop.",
 		"traces.resource":  "Conditions that drop all spans of a resource.",
 		"traces.span":      "Conditions that drop a span.",
 		"traces.spanevent": "Conditions that drop an event of a span.",
-		"trace_conditions": "Groups of conditions in OTTL, or a list of conditions. The names in a " +
-			"condition (resource, scope, span, spanevent) say what it drops.",
+		"trace_conditions": "Groups of conditions in OTTL, or a list of conditions. A matching " +
+			"condition drops what its names refer to: resource, scope, span or spanevent.",
 		"trace_conditions[].context":    noContext,
 		"trace_conditions[].conditions": "Conditions of the group.",
 		"trace_conditions[].error_mode": groupMode,
@@ -159,7 +159,9 @@ func Redaction() map[string]string {
 		"sanitize_span_name":   "Whether names of client and server spans are sanitized too. The default is true.",
 		"summary": "Attributes that describe the changes: debug (numbers and names), info (numbers) " +
 			"or silent (the default).",
-		"url_sanitizer": "Replacement of variable parts of URLs, such as identifiers.",
+		"url_sanitizer":            "Replacement of variable parts of URLs, such as identifiers.",
+		"url_sanitizer.enabled":    "Whether URLs are sanitized.",
+		"url_sanitizer.attributes": "Attributes that contain URLs.",
 	}
 }
 
@@ -183,25 +185,25 @@ func TailSampling() map[string]string {
 		"key":                     "Name of the attribute.",
 		"min_value":               "Minimum value. 0 disables the limit.",
 		"max_value":               "Maximum value. 0 disables the limit.",
-		"invert_match":            "Deprecated: use not or drop. Keeps traces without a match.",
+		"invert_match":            "Deprecated: use the policy type not or drop. Whether traces without a match are kept.",
 		"probabilistic":           "Keeps a percentage of traces, selected by trace id.",
 		"hash_salt":               "Salt of the hash, different for each layer of collectors.",
 		"sampling_percentage":     "Percentage of traces.",
 		"status_code":             "Keeps traces with a span of one of these statuses.",
 		"status_codes":            "Statuses: OK, ERROR or UNSET.",
 		"string_attribute":        "Keeps traces with one of these strings in an attribute of a span or resource.",
-		"values":                  "Values. One must be equal.",
+		"values":                  "Values. One must equal the value of the entry.",
 		"string_attribute.values": "Values or regular expressions. One must match.",
 		"enabled_regex_matching":  "Whether values are regular expressions.",
 		"cache_max_size":          "Maximum number of cached results of regular expressions. 0 means 128.",
 		"rate_limiting":           "Keeps traces up to a number of spans per second.",
 		"spans_per_second":        "Number of spans per second.",
 		"rate_limiting.burst_capacity": "Maximum number of spans in a burst, and in one trace. 0 " +
-			"stands for twice spans_per_second.",
+			"means twice spans_per_second.",
 		"bytes_limiting":   "Keeps traces up to a number of bytes per second.",
 		"bytes_per_second": "Number of bytes per second.",
 		"bytes_limiting.burst_capacity": "Maximum number of bytes in a burst, and in one trace. 0 " +
-			"stands for twice bytes_per_second.",
+			"means twice bytes_per_second.",
 		"span_count":                 "Keeps traces by their number of spans.",
 		"min_spans":                  "Minimum number of spans.",
 		"max_spans":                  "Maximum number of spans. 0 disables the limit.",

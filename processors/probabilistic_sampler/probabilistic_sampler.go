@@ -30,15 +30,15 @@ const (
 
 // Config configures the processor.
 type Config struct {
-	Percentage float64 `yaml:"sampling_percentage" doc:"Percentage of traces that are passed on."`
+	Percentage float64 `yaml:"sampling_percentage" doc:"Percentage of traces that are passed on. Above 100 means 100."`
 	Mode       string  `yaml:"mode" doc:"Method: equalizing (percentage of the traces before any sampling; traces already sampled at this percentage or a lower one all pass), proportional (percentage of the traces that arrive) or hash_seed (the traces that the OpenTelemetry Collector selects with this hash_seed). Empty means hash_seed if that key is not 0, and equalizing otherwise."`
 	HashSeed   uint32  `yaml:"hash_seed" doc:"Seed of the hash in the mode hash_seed. All processes that sample parts of the same traces need the same seed."`
 	FailClosed bool    `yaml:"fail_closed" doc:"Whether the mode hash_seed drops spans without a trace id, with an invalid tracestate, or already sampled by another mode, instead of passing them on."`
 	Precision  int     `yaml:"sampling_precision" doc:"Precision of thresholds in the modes equalizing and proportional, in hexadecimal digits."`
 
-	SamplingPriority string `yaml:"sampling_priority" doc:"No effect: the attribute sampling.priority of spans is always used."`
-	AttributeSource  string `yaml:"attribute_source" doc:"No effect on spans."`
-	FromAttribute    string `yaml:"from_attribute" doc:"No effect on spans."`
+	SamplingPriority string `yaml:"sampling_priority" doc:"No effect: the attribute sampling.priority of spans is always used. Accepted for configurations of the OpenTelemetry Collector."`
+	AttributeSource  string `yaml:"attribute_source" doc:"No effect on spans; accepted for configurations of the OpenTelemetry Collector."`
+	FromAttribute    string `yaml:"from_attribute" doc:"No effect on spans; accepted for configurations of the OpenTelemetry Collector."`
 }
 
 func defaults() Config { return Config{Percentage: 100, FailClosed: true, Precision: 4} }

@@ -322,7 +322,7 @@ func checkEdit(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
 		}
 		return
 	}
-	if got, want := marshalled(t, next.got), marshalled(t, want); got != want {
+	if got, want := marshaled(t, next.got), marshaled(t, want); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -351,7 +351,7 @@ func priorityOfObject(span ptrace.Span) priority {
 	return priorityNone
 }
 
-func marshalled(t *testing.T, b *otlpdata.Batch) string {
+func marshaled(t *testing.T, b *otlpdata.Batch) string {
 	t.Helper()
 	td, err := b.Traces()
 	if err != nil {
