@@ -70,7 +70,7 @@ func reserve(o *operation) error {
 	})
 }
 
-// Behaviour of the bad versions of payment.
+// Behavior of the bad versions of payment.
 const (
 	flagKey = "instant-settlement"
 	// shareOn is the share of payments with the flag on, shareTimeout the share of their attempts

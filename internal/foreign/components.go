@@ -55,7 +55,7 @@ var hints = map[string]map[string]string{
 		"k8s_attributes":     enriches + "; SDKs can add k8s.* from the downward API with OTEL_RESOURCE_ATTRIBUTES",
 		"resourcedetection":  enriches + "; SDKs can add host.*, cloud.* and os.* with their resource detectors",
 		"resource_detection": enriches + "; SDKs can add host.*, cloud.* and os.* with their resource detectors",
-		"span":               "use the processor transform",
+		"span":               "use the transform processor",
 		"groupbyattrs":       "groups spans by resource, which has no effect on stored spans",
 		"cumulativetodelta":  onlyMetrics,
 		"deltatorate":        onlyMetrics,

@@ -32,7 +32,7 @@ type File interface {
 	// Drop removes a key, and the keys in with, which are useless without it. An empty reason means
 	// that nothing was lost.
 	Drop(path []string, reason string, with ...[]string)
-	// Omit removes a key whose value is always the case in this program.
+	// Omit removes a key that asks for what this program always does.
 	Omit(path []string)
 	// Replaced removes a component or a block whose settings are at other paths now.
 	Replaced(path []string, reason string)

@@ -112,7 +112,7 @@ func anyPartition(r *rewriter, block, path []string) {
 	r.Set(at(block, "key"), "none", "records without a key are distributed over all partitions")
 }
 
-// removeParent leaves out record_partitioner, whose value is always the case.
+// removeParent leaves out record_partitioner, which asks for what this program always does.
 func removeParent(r *rewriter, block, path []string) {
 	r.Omit(path)
 	r.Drop(at(block, "record_partitioner"), "")

@@ -20,7 +20,7 @@ func drop(reason string) action {
 	return func(r *rewriter, _, path []string) { r.Drop(path, reason) }
 }
 
-// quietly leaves out a key whose value is always the case in this program.
+// quietly leaves out a key that asks for what this program always does.
 func quietly(r *rewriter, _, path []string) { r.Omit(path) }
 
 // emptied leaves out a block without keys.

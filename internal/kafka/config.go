@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-// ClientConfig holds the keys of a connection to a Kafka cluster. Their names are the same as in
-// the OpenTelemetry Collector, where it has them.
+// ClientConfig holds the keys of a connection to a Kafka cluster. Keys that the OpenTelemetry
+// Collector also has use its names.
 type ClientConfig struct {
 	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, host:port. An item may list several, separated by commas. The first broker that responds names the others."`
 	ClientID       string                              `yaml:"client_id" doc:"Name of the client in the log, metrics and quotas of the brokers."`

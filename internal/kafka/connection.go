@@ -60,7 +60,8 @@ func (c *Connection) Options() []kgo.Opt {
 		kgo.MetadataMaxAge(c.cfg.Metadata.RefreshInterval.Std()),
 		kgo.MetadataMinAge(min(minMetadataAge, c.cfg.Metadata.RefreshInterval.Std())),
 		kgo.WithLogger(c.log),
-		kgo.DisableClientMetrics(), // this process has its own metrics; some compatible services fail
+		// This process has its own metrics; some Kafka-compatible services fail on client metrics.
+		kgo.DisableClientMetrics(),
 	}
 	if m := c.auth.mechanism(); m != nil {
 		opts = append(opts, kgo.SASL(m))

@@ -14,7 +14,7 @@ func (e *encoder) requests(b *otlpdata.Batch) error {
 	if err != nil {
 		return err
 	}
-	all := b.Size() <= e.MaxBytes // no record is divided
+	all := b.Size() <= e.MaxBytes // one record holds the batch, so its spans need not be counted
 	var open [][]byte             // chunks of the open record
 	size, spans := 0, 0
 	for chunk := range chunks {

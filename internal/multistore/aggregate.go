@@ -26,10 +26,10 @@ var _ tracestore.Aggregator = (*Store)(nil)
 //   - A span that is stored in several stores counts once for each.
 //   - If stores examined different shares of their spans, all counts are reduced to the lowest
 //     share; see thinAggregates. Share is the sum of the counts divided by the sum of the estimates
-//     of the stores, so that the total divided by Share is an unbiased estimate if those of the
-//     stores are. So are single counts, within the error of rounding them.
+//     of the stores, so that the total divided by Share is an unbiased estimate if the estimates of
+//     the stores are. Single counts are unbiased, too, within their rounding error.
 //   - RelativeError follows from the errors of the stores, whose samples are independent.
-//   - Exemplars are spread over all stores, each of which returns as many as requested.
+//   - Each store returns as many exemplars as requested; the result is a selection from all stores.
 func (s *Store) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if err := a.Check(q); err != nil {
 		return tracestore.Aggregate{}, err

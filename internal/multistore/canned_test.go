@@ -147,7 +147,7 @@ func TestDownStores(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, _, _, err = call(ctx, over(down, other)); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with a cancelled context: error %v", name, err)
+			t.Errorf("%s with a canceled context: error %v", name, err)
 		}
 	}
 }

@@ -193,7 +193,8 @@ func thinFacets(f *tracestore.Facets, factor float64) {
 	}
 }
 
-// upBoth is up for spans, some of which are selected.
+// upBoth applies up to the selected and the other spans, and returns their sum and the selected
+// ones.
 func upBoth(spans, selected uint64, factor float64) (uint64, uint64) {
 	selected = min(selected, spans)
 	chosen := up(selected, factor)

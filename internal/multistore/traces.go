@@ -142,9 +142,9 @@ func (m *traceMerge) fill() error {
 	return m.memory.Resize(held)
 }
 
-// tooLarge ends a stream that has sent more than half of the memory of queries for one trace, so
-// that a store that sends without end leaves memory for the others. It returns the error if there
-// are no others.
+// tooLarge ends a stream if the memory of queries has no space for as much as the stream has sent
+// of one trace, so that a store that sends without end leaves memory for the others. It returns the
+// error if there are no others.
 func (m *traceMerge) tooLarge(s *stream[tracestore.Trace], err error) error {
 	if m.total == 1 || len(m.failed) == m.total-1 {
 		return err

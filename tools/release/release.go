@@ -87,7 +87,7 @@ func (r *release) run(ctx context.Context) error {
 // version is a version of a release, as in semantic versioning.
 var version = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`)
 
-// check checks the options, and that the sources are a commit.
+// check checks the options, and that the sources have no uncommitted changes.
 func (r *release) check(ctx context.Context) (err error) {
 	if !version.MatchString(r.version) {
 		return fmt.Errorf("version %q: not of the form 1.2.3 or 1.2.3-rc.1; run make release VERSION=1.2.3", r.version)

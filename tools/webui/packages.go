@@ -42,7 +42,7 @@ var addresses = api.Plugin{Name: "addresses", Setup: func(b api.PluginBuild) {
 	})
 }}
 
-// licenses returns the licences of the packages with sources in the build.
+// licenses returns the licenses of the packages with sources in the build.
 func licenses(ui string, sources []string) (string, error) {
 	texts := map[string]string{}
 	for _, source := range sources {
@@ -65,7 +65,7 @@ func licenses(ui string, sources []string) (string, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(ui, "vendor", folder, "LICENSE"))
 		if err != nil {
-			return "", fmt.Errorf("package %s: no licence: %w", folder, err)
+			return "", fmt.Errorf("package %s: no license: %w", folder, err)
 		}
 		texts[folder] = fmt.Sprintf("%s %s (%s)\n\n%s\n", p.Name, p.Version, p.License, strings.TrimSpace(string(text)))
 	}

@@ -82,10 +82,10 @@ func TestFiles(t *testing.T) {
 		packages = append(packages, h[1])
 	}
 	if want := []string{"@preact/signals", "@preact/signals-core", "inter-ui", "preact"}; !slices.Equal(packages, want) {
-		t.Errorf("licences of %v, want %v", packages, want)
+		t.Errorf("licenses of %v, want %v", packages, want)
 	}
 	if n := strings.Count(strings.ToLower(texts), "permission is hereby granted"); n != len(packages) {
-		t.Errorf("%d licences for %d packages", n, len(packages))
+		t.Errorf("%d licenses for %d packages", n, len(packages))
 	}
 }
 

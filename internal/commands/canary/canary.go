@@ -87,7 +87,7 @@ func (c *Canary) write(ctx context.Context, at time.Time) {
 	began := c.now()
 	err := c.api.write(ctx, t.encode())
 	if err != nil && ctx.Err() != nil {
-		return // cancelled, not failed
+		return // canceled, not failed
 	}
 	acked := c.now()
 	c.mu.Lock()

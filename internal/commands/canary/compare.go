@@ -16,7 +16,7 @@ const (
 	Late                  // as OK, but an earlier reading missed it
 	Missing               // the trace or some of its spans are missing; the rest is correct
 	Wrong                 // something differs from what was written
-	Failed                // no usable answer
+	Failed                // no usable response
 	results
 )
 

@@ -24,7 +24,7 @@ type Options struct {
 	OTLP, Query string        // URLs without /v1/traces and /api
 	Header      http.Header   // for all requests, with canonical keys
 	Interval    time.Duration // between traces; they are generated from its multiples
-	// Ages are the ages since its acknowledgement at which a trace is read, ascending; at least
+	// Ages are the times after its acknowledgement at which a trace is read, ascending; at least
 	// one.
 	Ages     []time.Duration
 	Remember int           // maximum number of traces remembered for readings

@@ -75,7 +75,7 @@ func judgeSkew(subject string, there, before, after time.Time) Finding {
 	case skew > skewWarning:
 		return newFinding(subject, Warning, "clocks differ by at least %s", roundTime(skew)).advise("synchronize both hosts with NTP")
 	}
-	return newFinding(subject, OK, "clocks agree within the precision of a second")
+	return newFinding(subject, OK, "clocks agree to within a second")
 }
 
 // Limits on open files. The program raises its soft limit to the hard one when it starts.

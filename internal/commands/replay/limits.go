@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// limitsOf says for each store of a configuration what counts spans twice if spans of an age are
-// stored a second time.
+// limitsOf returns warnings about stores whose counts include spans twice if spans of the given age
+// are stored a second time.
 func limitsOf(c *app.Config, age time.Duration) (limits []string) {
 	for _, component := range c.Sorted() {
 		id := component.Key.ID.String()

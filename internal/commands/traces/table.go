@@ -38,7 +38,7 @@ func writeTable(out io.Writer, s screen, columns []column, rows [][]string) erro
 		}
 	}
 	w := bufio.NewWriter(out)
-	line := func(row []string, colour string) {
+	line := func(row []string, color string) {
 		parts := make([]string, len(row))
 		for i, text := range row {
 			if columns[i].right {
@@ -48,7 +48,7 @@ func writeTable(out io.Writer, s screen, columns []column, rows [][]string) erro
 			}
 		}
 		text := strings.TrimRight(strings.Join(parts, strings.Repeat(" ", columnGap)), " ")
-		w.WriteString(s.paint(colour, text) + "\n") //nolint:errcheck // Flush returns it
+		w.WriteString(s.paint(color, text) + "\n") //nolint:errcheck // Flush returns it
 	}
 	heads := make([]string, len(columns))
 	for i, c := range columns {

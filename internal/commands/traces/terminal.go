@@ -17,7 +17,7 @@ const (
 type screen struct {
 	width    int  // columns
 	terminal bool // longer lines would wrap
-	colour   bool
+	color    bool
 }
 
 // screenOf returns the properties of an output. Colors are used on terminals, unless NO_COLOR is
@@ -29,7 +29,7 @@ func screenOf(w io.Writer, getenv func(string) string) screen {
 		return s
 	}
 	s.terminal = true
-	s.colour = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	s.color = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		s.width = min(max(width, minWidth), maxWidth)
 	}
@@ -46,14 +46,14 @@ const (
 )
 
 // paint returns text with a color, if the screen supports it.
-func (s screen) paint(colour, text string) string {
-	if !s.colour || text == "" {
+func (s screen) paint(color, text string) string {
+	if !s.color || text == "" {
 		return text
 	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// serviceColour returns the color of the nth service.
-func serviceColour(n int) string {
+// serviceColor returns the color of the nth service.
+func serviceColor(n int) string {
 	return [palette]string{"36", "32", "34", "35", "96", "92"}[n%palette]
 }

@@ -22,7 +22,7 @@ type waterfall struct {
 	screen     screen
 	zone       *time.Location
 	out        *bufio.Writer
-	colours    map[string]string // by service
+	colors     map[string]string // by service
 	from, to   int64             // microseconds
 	label, bar int               // columns
 	printed    map[string]bool   // processes whose tags were printed
@@ -31,7 +31,7 @@ type waterfall struct {
 // writeWaterfall prints a trace. Rows of spans fit in the screen width; notes and details are not
 // wrapped.
 func writeWaterfall(out io.Writer, f *forest, s screen, zone *time.Location) error {
-	w := &waterfall{forest: f, screen: s, zone: zone, out: bufio.NewWriter(out), colours: map[string]string{}, printed: map[string]bool{}}
+	w := &waterfall{forest: f, screen: s, zone: zone, out: bufio.NewWriter(out), colors: map[string]string{}, printed: map[string]bool{}}
 	w.from, w.to = f.trace.extent()
 	w.computeLayout()
 	w.head()
@@ -136,11 +136,11 @@ func (w *waterfall) scale() {
 func (w *waterfall) row(i int32) {
 	s := &w.forest.trace.spans[i]
 	tree, service, operation := w.labelOf(i, w.label)
-	colour := w.colour(w.forest.trace.service(s))
-	mark, barColour := " ", colour
+	color := w.color(w.forest.trace.service(s))
+	mark, barColor := " ", color
 	switch {
 	case s.failed:
-		mark, barColour = w.screen.paint(red, "!"), red
+		mark, barColor = w.screen.paint(red, "!"), red
 	case len(s.warnings) > 0 || w.hasNotes(i):
 		mark = w.screen.paint(yellow, "?")
 	}
@@ -148,18 +148,18 @@ func (w *waterfall) row(i int32) {
 	service = shorten(service, available)
 	operation = fit(operation, available-width(service))
 	before, bar, after := w.barOf(s)
-	w.line(w.screen.paint(dim, tree), w.screen.paint(colour, service), operation, " ", mark, " ",
-		before, w.screen.paint(barColour, bar), after, " ", alignRight(short(s.duration), durationColumns))
+	w.line(w.screen.paint(dim, tree), w.screen.paint(color, service), operation, " ", mark, " ",
+		before, w.screen.paint(barColor, bar), after, " ", alignRight(short(s.duration), durationColumns))
 }
 
 func (w *waterfall) hasNotes(i int32) bool { return len(w.forest.notes(i)) > 0 }
 
-// colour returns the color of a service. New services get the next one.
-func (w *waterfall) colour(service string) string {
-	c, ok := w.colours[service]
+// color returns the color of a service. New services get the next one.
+func (w *waterfall) color(service string) string {
+	c, ok := w.colors[service]
 	if !ok {
-		c = serviceColour(len(w.colours))
-		w.colours[service] = c
+		c = serviceColor(len(w.colors))
+		w.colors[service] = c
 	}
 	return c
 }

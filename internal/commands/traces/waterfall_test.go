@@ -168,12 +168,12 @@ func TestDetails(t *testing.T) {
 	checkGolden(t, "unreadable", broken)
 }
 
-func TestColoursAndWidths(t *testing.T) {
+func TestColorsAndWidths(t *testing.T) {
 	text := answer(
 		made{id: "1", service: "web", operation: "GET /", duration: 1000},
 		made{id: "2", parent: "1", service: "cart", operation: "load", start: 100, duration: 500, failed: true},
 		made{id: "3", parent: "0", service: "db", operation: "SELECT a, b, c, d, e, f FROM g", start: 50, duration: 10})
-	checkGolden(t, "colours", render(t, text, false, 10, screen{width: 100, terminal: true, colour: true}))
+	checkGolden(t, "colors", render(t, text, false, 10, screen{width: 100, terminal: true, color: true}))
 	checkGolden(t, "narrow", render(t, text, false, 10, screen{width: minWidth, terminal: true}))
 }
 
@@ -181,9 +181,9 @@ func TestScreens(t *testing.T) {
 	if got := screenOf(&strings.Builder{}, func(string) string { return "" }); got != (screen{width: defaultWidth}) {
 		t.Errorf("got %+v", got)
 	}
-	plain, painted := screen{}, screen{colour: true}
+	plain, painted := screen{}, screen{color: true}
 	if plain.paint(red, "x") != "x" || painted.paint(red, "x") != "\x1b[1;31mx\x1b[0m" || painted.paint(red, "") != "" {
-		t.Error("wrong colours")
+		t.Error("wrong colors")
 	}
 }
 

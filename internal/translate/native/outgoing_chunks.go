@@ -8,10 +8,9 @@ import (
 // chunkSpans is the field of the spans in a SpansResponseChunk, in api_v2 and in storage.v1.
 const chunkSpans = 1
 
-// Chunks writes spans as SpansResponseChunks: messages of few spans, each of which carries its
-// process. It is a visitor of otlpdata.Walk and follows the rules of [SplitPostSpans]. A chunk
-// contains only spans between two calls of Finish, so calling Finish after each trace separates
-// traces.
+// Chunks writes spans as SpansResponseChunks: messages of few spans. Each span carries its process.
+// It is a visitor of otlpdata.Walk and follows the rules of [SplitPostSpans]. A chunk contains only
+// spans between two calls of Finish, so calling Finish after each trace separates traces.
 //
 // It holds one chunk in memory at a time, however large the repeated processes are. It is not safe
 // for concurrent use.

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// PutName returns a name for a field of m. If the name is not UTF-8, it returns "" and m carries
-// the original name.
+// PutNames returns names for a field of m. If a name is not UTF-8, they are repaired, sorted and
+// without duplicates, and m carries the original names.
 func PutNames(m proto.Message, names []string) []string {
 	if !slices.ContainsFunc(names, invalid) {
 		return names

@@ -82,7 +82,7 @@ func (d *Decoder) item(want byte) (uint64, error) {
 	return n, err
 }
 
-// count reads the number of items of an array, each of which has at least one byte.
+// count reads the number of items of an array. It fails if less than one byte per item is left.
 func (d *Decoder) count() (int, error) {
 	n, err := d.item(majorArray)
 	if err == nil && n > uint64(len(d.rest)) {

@@ -53,9 +53,9 @@ func Encode[T any](v *T) ([]byte, error) {
 	return bytes.Join(e.Take(), nil), err
 }
 
-// Send encodes one value and passes the message to send in parts of limit bytes, the last of which
-// may have less. Their concatenation is the message. send may keep a part. Memory for distinct
-// texts is reserved.
+// Send encodes one value and passes the message to send in parts of limit bytes; the last part may
+// be shorter. Their concatenation is the message. send may keep a part. Memory for distinct texts
+// is reserved.
 func Send[T any](v *T, limit int, memory *tracestore.Memory, send func(part []byte) error) error {
 	e := Encoder{limit: limit, send: send, memory: memory}
 	if err := Append(&e, v); err != nil {

@@ -54,8 +54,8 @@ func FromEmitZipkinBatch(args []byte, enc native.Encoding) ([]byte, error) {
 	return t.output(), nil
 }
 
-// v1Translator writes v1 spans as OTLP, one at a time: a reader fills the field in, then writeV1 or
-// writeAgent writes the span.
+// v1Translator writes v1 spans as OTLP, one at a time: a reader sets the field `in`, then writeV1
+// or writeAgent writes the span.
 type v1Translator struct {
 	opt       Options
 	useNow    bool // spans without any time start at opt.Now

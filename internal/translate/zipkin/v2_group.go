@@ -124,8 +124,7 @@ func (t *translator) beginResource(g *group) []otlpdata.KeyValue {
 	return t.span.Attributes
 }
 
-// spanBytes returns the encoded span, with those of its resource tags that the resource does not
-// contain.
+// spanBytes returns the encoded span, with its resource tags that the resource does not contain.
 func (t *translator) spanBytes(s *groupedSpan, resource []otlpdata.KeyValue) []byte {
 	span := t.encoded[s.from:s.to:s.to]
 	for i := s.resource; i < s.resourceEnd; i++ {

@@ -36,8 +36,9 @@ var deletedTraces = []int{0, 22, 30, 47}
 
 // TestDamagedStore damages one file of the store of a killed program, in which deletions are
 // pending: flips a bit, truncates, deletes or overwrites it. The program starts every time. It
-// returns no span that was not stored, and no deleted one. A response is complete and that of the
-// sound store, or it says that it is incomplete, and so do the log, the metrics and the status.
+// returns no span that was not stored, and no deleted one. A response is complete and equals the
+// response of the sound store, or it says that it is incomplete, and so do the log, the metrics and
+// the status.
 func TestDamagedStore(t *testing.T) {
 	rounds, seed := soak.Rounds(t, 25, 4), soak.Seed(t)
 	kinds := map[string]int{}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestArchive archives a trace to a second database through the query service, and reads it when
-// the first one does not have it anymore.
+// the first one no longer has it.
 func TestArchive(t *testing.T) {
 	s := engine.Shared(t)
 	first, second := s.Database(t), s.Database(t)

@@ -46,8 +46,8 @@ func TestEqualStarts(t *testing.T) {
 	}
 }
 
-// TestCancelledSearch checks that the server ends the statement of a search whose caller leaves.
-func TestCancelledSearch(t *testing.T) {
+// TestCanceledSearch checks that the server ends the statement of a search whose caller leaves.
+func TestCanceledSearch(t *testing.T) {
 	s := engine.Shared(t)
 	database := s.Database(t)
 	e := openOn(t, s, database, nil).(storetest.Subject)

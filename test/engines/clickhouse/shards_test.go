@@ -19,8 +19,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// ports of the shards of a cluster: that which the server takes for its own, and one at which
-// nothing answers.
+// ownPort and deadPort are ports of shards: the server considers ownPort its own, and nothing
+// listens on deadPort.
 const ownPort, deadPort = 9999, 1
 
 // writeCluster writes the configuration of a server with a cluster "shop", which has a shard for

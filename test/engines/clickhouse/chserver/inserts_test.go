@@ -79,9 +79,9 @@ func testConcurrentClients(t *testing.T, p clickhouse.Protocol) {
 	wantCount(t, conn, 3000, "SELECT sum(n) FROM v")
 }
 
-func TestCancelledQueriesEnd(t *testing.T) { eachProtocol(t, testCancelledQueries) }
+func TestCanceledQueriesEnd(t *testing.T) { eachProtocol(t, testCanceledQueries) }
 
-func testCancelledQueries(t *testing.T, p clickhouse.Protocol) {
+func testCanceledQueries(t *testing.T, p clickhouse.Protocol) {
 	conn := connect(t, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"cancel_http_readonly_queries_on_client_close": 1}))

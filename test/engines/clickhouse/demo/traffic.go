@@ -41,7 +41,7 @@ func sendTraffic(ctx context.Context, spansPerSecond int, collectors []string) (
 		for _, r := range results {
 			acked, spans = acked+r.Acked, spans+r.Spans
 		}
-		fmt.Printf("sent %d spans, of which %d were acknowledged\n", spans, acked)
+		fmt.Printf("sent %d spans, %d were acknowledged\n", spans, acked)
 		if acked < spans {
 			errs = append(errs, errors.New("not all spans were acknowledged; see the logs of the collectors"))
 		}

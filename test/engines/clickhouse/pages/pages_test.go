@@ -116,8 +116,8 @@ type result struct {
 	statements       []statement
 }
 
-// took is the time until the last response of a page, and the time of processors, of the query
-// services and the server, that it took. The second hardly depends on what else the machine does.
+// took is the time until the last response of a page, and the CPU time of the query services and
+// the server that it took. The second hardly depends on what else the machine does.
 type took struct{ time, cpu time.Duration }
 
 // measure opens a page with one store and the other in turns.
@@ -146,7 +146,7 @@ func (s *stores) open(b *testing.B, p page, c *client) took {
 	return t
 }
 
-// cpu returns the time of processors of this process and the server.
+// cpu returns the CPU time of this process and the server.
 func (s *stores) cpu(b *testing.B) time.Duration {
 	b.Helper()
 	own, err := process.CPU(os.Getpid())

@@ -30,7 +30,7 @@ const (
 	bisections = 2
 	stepTime   = 20 * time.Second
 	// A rate is sustained if clients get this share of their requests acknowledged, and the spans
-	// that are not stored at the end of a step are fewer than in this time.
+	// that are not stored at the end of a step are at most the spans of this time.
 	sustainedShare = 0.98
 	sustainedLag   = time.Second
 
