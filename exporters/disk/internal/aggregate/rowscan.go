@@ -200,6 +200,9 @@ func (s *rowScan) block(ctx context.Context, at int) error {
 func (s *rowScan) rows(at int) error {
 	b := &s.sample.blocks[at]
 	note := func(err error) error {
+		if err == nil {
+			return nil
+		}
 		return s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err)
 	}
 	s.expect(s.grouped)
