@@ -138,22 +138,20 @@ func (g *generator) text() []byte {
 	return []byte(words[g.IntN(len(words))])
 }
 
-// unknown returns a field that no message has, a group, or the end of a group.
+// unknown returns a field that no message has, or rarely what is not a field.
 func (g *generator) unknown() []byte {
-	num := g.Uint64() >> g.IntN(64)
-	switch g.IntN(6) {
-	case 0:
-		return fieldVarint(num, 1)
-	case 1:
-		return fieldLen(num, g.text())
-	case 2:
+	num := 17 + g.Uint64()>>(36+g.IntN(28))
+	switch {
+	case g.is(0.05):
+		return tag(g.Uint64()>>g.IntN(64), byte(g.IntN(8)))
+	case g.is(0.05):
 		return cat(tag(num, protoenc.StartGroup), tag(num, protoenc.EndGroup))
-	case 3:
-		return cat(tag(17+num%1000, protoenc.StartGroup), tag(num, protoenc.StartGroup), tag(num, protoenc.EndGroup), tag(num, protoenc.EndGroup))
-	case 4:
-		return tag(num, byte(g.IntN(8)))
+	case g.is(0.3):
+		return fieldVarint(num, g.Uint64()>>g.IntN(64))
+	case g.is(0.5):
+		return fieldLen(num, g.text())
 	}
-	return field32(17+num%1000, 1)
+	return field32(num, 1)
 }
 
 // corrupt changes random bytes of b.

@@ -37,7 +37,7 @@ func count(b []byte, path []uint64) (total int, err error) {
 		switch num := f.Tag >> 3; {
 		case f.Tag&7 != protoenc.Length || num >= 64 || path[0]>>num&1 == 0:
 			n = 0
-			pos, err = f.Unknown(b, pos, path[0])
+			err = f.Unknown(path[0])
 		case len(path) > 1:
 			n, err = count(f.Data, path[1:])
 		}

@@ -147,9 +147,6 @@ func nextItem(b []byte, pos int) (item []byte, next int, ok bool) {
 		if f.Tag == 1<<3|protoenc.Length {
 			return f.Data, pos, true
 		}
-		if pos, err = f.Unknown(b, pos, 0); err != nil {
-			return nil, 0, false
-		}
 	}
 	return nil, 0, false
 }

@@ -120,7 +120,7 @@ func (w *walker) request(b []byte) error {
 		if f.Tag == 1<<3|protoenc.Length {
 			err = w.resourceSpans(f.Data)
 		} else {
-			pos, err = f.Unknown(b, pos, 1<<1)
+			err = f.Unknown(1 << 1)
 		}
 		if err != nil {
 			return err
@@ -159,8 +159,6 @@ func (w *walker) resourceSpans(b []byte) error {
 			} else {
 				err = w.scopeSpans(f.Data, discard{})
 			}
-		default:
-			pos, err = f.Unknown(b, pos, 0)
 		}
 		if err != nil {
 			return err
@@ -196,7 +194,7 @@ func (w *walker) groupResource(b []byte) (scopes, deprecated int, err error) {
 			if f.Tag>>3 == 1000 {
 				return 0, 0, protoenc.ErrWireType
 			}
-			pos, err = f.Unknown(b, pos, 0b1110)
+			err = f.Unknown(0b1110)
 		}
 		if err != nil {
 			return 0, 0, err
@@ -231,9 +229,6 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 	for pos := 0; pos < len(b); {
 		var err error
 		if pos, _ = f.Next(b, pos); f.Tag != 2<<3|protoenc.Length {
-			if pos, err = f.Unknown(b, pos, 0); err != nil {
-				return err
-			}
 			continue
 		}
 		if err = w.decodeSpan(f.Data); err != nil {
@@ -274,7 +269,7 @@ func (w *walker) groupScope(b []byte) error {
 		case 3<<3 | protoenc.Length:
 			s.SchemaURL = unsafeString(f.Data)
 		default:
-			pos, err = f.Unknown(b, pos, 0b1110)
+			err = f.Unknown(0b1110)
 		}
 		if err != nil {
 			return err

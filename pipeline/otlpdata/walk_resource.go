@@ -21,7 +21,7 @@ func (w *walker) decodeResource(b []byte) error {
 		case 3<<3 | protoenc.Length:
 			err = checkEntityRef(f.Data)
 		default:
-			pos, err = f.Unknown(b, pos, 0b1110)
+			err = f.Unknown(0b1110)
 		}
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func checkEntityRef(b []byte) error {
 		if n := f.Tag >> 3; n <= 4 && f.Tag&7 == protoenc.Length {
 			continue
 		}
-		if pos, err = f.Unknown(b, pos, 0b11110); err != nil {
+		if err = f.Unknown(0b11110); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (w *walker) decodeScope(b []byte) error {
 		case 4<<3 | protoenc.Varint:
 			s.DroppedAttributes = uint32(f.Num)
 		default:
-			pos, err = f.Unknown(b, pos, 0b11110)
+			err = f.Unknown(0b11110)
 		}
 		if err != nil {
 			return err

@@ -132,7 +132,7 @@ func (w *walker) spanFields(b []byte, pos int) error {
 		case 15<<3 | protoenc.Length:
 			err = s.decodeStatus(f.Data)
 		default:
-			pos, err = w.rareSpanField(&f, b, pos)
+			err = w.rareSpanField(&f)
 		}
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (w *walker) spanFields(b []byte, pos int) error {
 	return nil
 }
 
-func (w *walker) rareSpanField(f *protoenc.Reader, b []byte, pos int) (int, error) {
+func (w *walker) rareSpanField(f *protoenc.Reader) error {
 	s := &w.span
 	switch f.Tag {
 	case 3<<3 | protoenc.Length:
@@ -155,9 +155,9 @@ func (w *walker) rareSpanField(f *protoenc.Reader, b []byte, pos int) (int, erro
 	case 16<<3 | protoenc.Fixed32:
 		s.Flags = uint32(f.Num)
 	default:
-		return f.Unknown(b, pos, 1<<17-2)
+		return f.Unknown(1<<17 - 2)
 	}
-	return pos, nil
+	return nil
 }
 
 func (t *TraceID) decode(b []byte) error {
@@ -197,7 +197,7 @@ func (s *Span) decodeStatus(b []byte) error {
 		case 3<<3 | protoenc.Varint:
 			s.StatusCode = int32(f.Num)
 		default:
-			if pos, err = f.Unknown(b, pos, 0b1100); err != nil {
+			if err = f.Unknown(0b1100); err != nil {
 				return err
 			}
 		}
@@ -229,7 +229,7 @@ func (w *walker) event(b []byte) error {
 		case 4<<3 | protoenc.Varint:
 			e.DroppedAttributes = uint32(f.Num)
 		default:
-			pos, err = f.Unknown(b, pos, 0b11110)
+			err = f.Unknown(0b11110)
 		}
 		if err != nil {
 			return err
@@ -270,7 +270,7 @@ func (w *walker) link(b []byte) error {
 		case 6<<3 | protoenc.Fixed32:
 			l.Flags = uint32(f.Num)
 		default:
-			pos, err = f.Unknown(b, pos, 0b1111110)
+			err = f.Unknown(0b1111110)
 		}
 		if err != nil {
 			return err

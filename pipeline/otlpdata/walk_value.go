@@ -101,7 +101,7 @@ func (kv *KeyValue) decode(b []byte, depth int) error {
 			err = kv.Value.decode(f.Data, depth)
 		case 3<<3 | protoenc.Varint: // index into a string table: profiles only
 		default:
-			pos, err = f.Unknown(b, pos, 0b1110)
+			err = f.Unknown(0b1110)
 		}
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func (v *Value) decode(b []byte, depth int) error {
 		case 8<<3 | protoenc.Varint: // index into a string table: profiles only
 			*v = Value{}
 		default:
-			pos, err = f.Unknown(b, pos, 0b111111110)
+			err = f.Unknown(0b111111110)
 		}
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func checkValues(b []byte, depth int, keys bool) error {
 		}
 		switch {
 		case f.Tag != 1<<3|protoenc.Length:
-			pos, err = f.Unknown(b, pos, 0b10)
+			err = f.Unknown(0b10)
 		case depth <= 0:
 			return errDepth
 		case keys:

@@ -414,9 +414,9 @@ func FuzzConsume(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b, 100.0)
-	// A tag and a priority as pdata accepts them: with excess bits in the tenth byte.
-	long := append(binary.AppendUvarint(nil, 1<<63|3<<3)[:9], 0x7e)
-	long = append(append(long, 0x81), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7e)
+	// A tag and a priority of ten bytes each.
+	long := append(binary.AppendUvarint(nil, 1<<63|3<<3)[:9], 0)
+	long = append(append(long, 0x81), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0)
 	long = protoenc.AppendBytes(protoenc.AppendString(nil, 1, priorityKey), 2, long)
 	long = protoenc.AppendBytes(nil, 2, protoenc.AppendBytes(nil, 9, long))
 	f.Add(protoenc.AppendBytes(nil, 1, protoenc.AppendBytes(nil, 2, long)), 0.0)

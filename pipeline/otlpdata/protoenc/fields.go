@@ -18,9 +18,6 @@ func Fields(message []byte) iter.Seq[Field] {
 		for pos := 0; pos < len(message); {
 			var r Reader
 			end, err := r.Next(message, pos)
-			if err == nil {
-				end, err = r.Unknown(message, end, 0)
-			}
 			if err != nil {
 				yield(Field{Raw: message[pos:]})
 				return

@@ -12,19 +12,22 @@ var (
 	errOverflow  = errors.New("otlp: varint overflows 64 bits")
 	errLength    = errors.New("otlp: negative length")
 	errTag       = errors.New("otlp: invalid field number")
-	errGroup     = errors.New("otlp: unexpected end of group")
+	errGroup     = errors.New("otlp: groups are not supported")
 )
 
-// Reader reads the fields of messages one after the other and holds the last one. It accepts
-// exactly the same messages as pdata.
+// maxNumber is the maximum field number.
+const maxNumber = 1<<29 - 1
+
+// Reader reads the fields of messages one after the other and holds the last one. It accepts the
+// messages that pdata accepts, except for encodings that are invalid in protobuf, and groups, which
+// proto3 does not have. Other decoders reject these, and with them all spans of the message.
 type Reader struct {
 	Tag  uint32 // number<<3 | wire type
 	Num  uint64 // the value of a scalar
 	Data []byte // the content of a length-delimited field
 }
 
-// ReadVarint reads a base-128 number at pos and returns the position after it. Like pdata it
-// accepts up to ten bytes and drops the excess bits of the tenth.
+// ReadVarint reads a base-128 number at pos and returns the position after it.
 func ReadVarint(b []byte, pos int) (uint64, int, error) {
 	var num uint64
 	for shift := uint(0); shift < 64; shift += 7 {
@@ -35,6 +38,9 @@ func ReadVarint(b []byte, pos int) (uint64, int, error) {
 		pos++
 		num |= uint64(c&0x7f) << shift
 		if c < 0x80 {
+			if shift == 63 && c > 1 {
+				break
+			}
 			return num, pos, nil
 		}
 	}
@@ -43,7 +49,7 @@ func ReadVarint(b []byte, pos int) (uint64, int, error) {
 
 // Next reads the field at pos and returns the position after it. Nearly all fields of a request
 // have a tag of one byte and either a length of one or two bytes or a fixed size: Next reads these
-// itself and leaves all others to value. Of a group it reads only the tag: Unknown skips the rest.
+// itself and leaves all others to value.
 func (r *Reader) Next(b []byte, pos int) (int, error) {
 	if pos+1 >= len(b) || b[pos] >= 0x80 || b[pos] < 1<<3 {
 		return r.nextSlow(b, pos)
@@ -84,20 +90,16 @@ func (r *Reader) nextSlow(b []byte, pos int) (int, error) {
 	return r.value(b, pos)
 }
 
-// readTag reads the tag of a field at pos. The field number is the low 32 bits of tag>>3, as in
-// pdata.
+// readTag reads the tag of a field at pos.
 func (r *Reader) readTag(b []byte, pos int) (int, error) {
 	tag, pos, err := ReadVarint(b, pos)
 	if err != nil {
 		return 0, err
 	}
-	num := int32(tag >> 3)
-	if num <= 0 {
+	if num := tag >> 3; num == 0 || num > maxNumber {
 		return 0, errTag
 	}
-	// Numbers above 1<<28 do not fit into 32 bits together with the type. They are unknown in every
-	// message, so one number represents all of them.
-	r.Tag = uint32(min(num, 1<<28))<<3 | uint32(tag&7)
+	r.Tag = uint32(tag)
 	return pos, nil
 }
 
@@ -133,48 +135,17 @@ func (r *Reader) value(b []byte, pos int) (int, error) {
 		}
 		r.Num = uint64(binary.LittleEndian.Uint32(b[pos:]))
 		return pos + 4, nil
-	case StartGroup:
-		return pos, nil
-	case EndGroup:
+	case StartGroup, EndGroup:
 		return 0, errGroup
 	}
 	return 0, ErrWireType
 }
 
-// Unknown skips the rest of a field that the message does not define. known is the bit set of the
-// field numbers below 64 that the message defines: such a field has the wrong type. Only a group
-// has something left to skip.
-func (r *Reader) Unknown(b []byte, pos int, known uint64) (int, error) {
+// Unknown returns an error if the message defines the field, which then has the wrong type. known
+// is the bit set of the field numbers below 64 that the message defines.
+func (r *Reader) Unknown(known uint64) error {
 	if n := r.Tag >> 3; n < 64 && known>>n&1 == 1 {
-		return 0, ErrWireType
+		return ErrWireType
 	}
-	if r.Tag&7 != StartGroup {
-		return pos, nil
-	}
-	return skipGroup(b, pos)
-}
-
-// skipGroup skips a group after its start tag. Like pdata, it accepts less than the format allows:
-// only nested groups without fields, and not at the very end of a message. Groups do not occur in
-// practice; agreement with pdata matters more than correctness here.
-func skipGroup(b []byte, pos int) (int, error) {
-	depth := 0
-	r := Reader{Tag: StartGroup}
-	for pos < len(b) {
-		switch r.Tag & 7 {
-		case StartGroup:
-			depth++
-		case EndGroup:
-			if depth--; depth == 0 {
-				return pos, nil
-			}
-		default:
-			return r.value(b, pos)
-		}
-		var err error
-		if pos, err = r.readTag(b, pos); err != nil {
-			return 0, err
-		}
-	}
-	return 0, errTruncated
+	return nil
 }
