@@ -83,19 +83,22 @@ func flagName(source string) string { return strings.TrimPrefix(source, "environ
 
 // notes returns the problems and warnings about a flag.
 func (o *overlay) notes(g GivenFlag) (notes []FlagNote) {
+	source := g.source()
 	add := func(problems yamltree.Problems, mistake bool) {
 		for _, p := range problems {
-			note := FlagNote{Flag: flagName(g.source()), Text: p.Msg, Mistake: mistake}
-			if p.Pos.Source == g.source() && !slices.Contains(notes, note) {
+			if p.Pos.Source != source {
+				continue
+			}
+			if note := (FlagNote{Flag: flagName(source), Text: p.Msg, Mistake: mistake}); !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}
 		}
 	}
 	add(o.problems, true)
 	add(o.warnings, false)
-	edited := slices.ContainsFunc(o.sources, func(s yamltree.Source) bool { return s.Name == g.source() })
+	edited := slices.ContainsFunc(o.sources, func(s yamltree.Source) bool { return s.Name == source })
 	if len(notes) == 0 && !edited {
-		notes = append(notes, FlagNote{Flag: flagName(g.source())})
+		notes = append(notes, FlagNote{Flag: flagName(source)})
 	}
 	return notes
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -75,15 +74,17 @@ func misspelling(name string, flags map[string]Flag) string {
 		strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 		return ""
 	}
-	known, isDistinctive := slices.Sorted(maps.Keys(flags)), false
+	isDistinctive := false
 	for _, f := range flags {
 		isDistinctive = isDistinctive || f.Distinctive != "" && strings.HasPrefix(name, f.Distinctive)
 	}
-	if !isDistinctive { // most variables belong to other programs: skip names that are not similar enough
-		known = slices.DeleteFunc(known, func(k string) bool {
-			return len(k) > len(name)+maxTypos || len(k) < len(name)-maxTypos
-		})
+	var known []string
+	for k := range flags { // most variables belong to other programs: skip names that are not similar enough
+		if isDistinctive || len(k) <= len(name)+maxTypos && len(k) >= len(name)-maxTypos {
+			known = append(known, k)
+		}
 	}
+	slices.Sort(known)
 	nearest, distance := yamltree.Nearest(name, known, 1)
 	switch {
 	case len(nearest) == 0:

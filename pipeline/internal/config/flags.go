@@ -93,11 +93,12 @@ type Flag struct {
 // of the whole configuration, then the flags of components by name.
 func Flags(factories []pipeline.Factory) []Flag {
 	var all []Flag
+	index := map[string]int{} // in all, by name
 	add := func(o flagOwner) {
-		i := slices.IndexFunc(all, func(f Flag) bool { return f.Name == o.flag.Name })
-		if i < 0 {
-			all = append(all, Flag{Flag: o.flag})
-			i = len(all) - 1
+		i, ok := index[o.flag.Name]
+		if !ok {
+			i, all = len(all), append(all, Flag{Flag: o.flag})
+			index[o.flag.Name] = i
 		}
 		all[i].owners = append(all[i].owners, o)
 	}

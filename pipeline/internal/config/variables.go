@@ -22,6 +22,15 @@ var foreignVariable = regexp.MustCompile(`^TRACING_(SAMPLER|REPORTER|AGENT|PROPA
 // warnVariables warns about variables with the program's prefix that nothing reads, because they
 // are probably misspelled. used are the variables that the configuration reads.
 func (l *loader) warnVariables(o *Options, used map[string]bool) {
+	var own []string
+	for _, entry := range o.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, variablePrefix) && !used[name] {
+			own = append(own, name)
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
 	known, flags := []string{}, []string{}
 	for _, v := range commands.Variables() {
 		known = append(known, v.Name)
@@ -29,11 +38,10 @@ func (l *loader) warnVariables(o *Options, used map[string]bool) {
 	for _, f := range Flags(o.Factories) {
 		flags = append(flags, f.Env())
 	}
-	for _, entry := range o.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		rest, own := strings.CutPrefix(name, variablePrefix)
+	for _, name := range own {
+		rest := strings.TrimPrefix(name, variablePrefix)
 		switch {
-		case !own || used[name] || slices.Contains(known, name) || slices.Contains(flags, name) || foreignVariable.MatchString(name):
+		case slices.Contains(known, name) || slices.Contains(flags, name) || foreignVariable.MatchString(name):
 		case slices.Contains(flags, rest):
 			l.warn(variablePos(name), nil, "unknown environment variable has no effect; did you mean %q?", rest)
 		default:

@@ -1,11 +1,6 @@
 package yamltree
 
-import (
-	"errors"
-	"maps"
-
-	"github.com/knadh/koanf/v2"
-)
+import "maps"
 
 // Source is a source of configuration. Later sources override earlier ones.
 type Source struct {
@@ -20,9 +15,8 @@ type Source struct {
 // null in a later source removes a key; in the first source it is an empty value. The tree is
 // usable even if there are problems, so that later checks can find more.
 func Load(sources []Source, expand *Expander) (*Tree, Problems) {
-	out := &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}
+	out := &Tree{Root: map[string]any{}, keys: map[string]Pos{}, vals: map[string]Pos{}}
 	var problems Problems
-	k := koanf.New(Delim)
 	for i, src := range sources {
 		p := &parser{source: src.Name, order: i, expand: expand, tree: &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}}
 		if len(src.Path) == 0 {
@@ -33,15 +27,12 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 			p.parseAt(src.Path, src.YAML)
 			p.keepPositions(src.Path, out)
 		}
-		if err := k.Load(tree(p.tree.Root), nil, koanf.WithMergeFunc(merge)); err != nil {
-			p.problem(Pos{Source: src.Name, Order: i}, nil, "%v", err)
-		}
+		merge(p.tree.Root, out.Root)
 		maps.Copy(out.keys, p.tree.keys)
 		maps.Copy(out.vals, p.tree.vals)
 		out.included = append(out.included, p.tree.included...)
 		problems = append(problems, p.problems...)
 	}
-	out.Root = k.Raw()
 	return out, problems
 }
 
@@ -58,7 +49,7 @@ func (p *parser) keepPositions(path []string, out *Tree) {
 }
 
 // merge overrides values of dst with values from src.
-func merge(src, dst map[string]any) error {
+func merge(src, dst map[string]any) {
 	for k, v := range src {
 		switch v := v.(type) {
 		case removal:
@@ -69,9 +60,7 @@ func merge(src, dst map[string]any) error {
 				below = map[string]any{}
 				dst[k] = below
 			}
-			if err := merge(v, below); err != nil {
-				return err
-			}
+			merge(v, below)
 		case Scalar:
 			if _, ok := dst[k].(map[string]any); ok && v.Empty {
 				continue // the block exists already
@@ -81,16 +70,4 @@ func merge(src, dst map[string]any) error {
 			dst[k] = v
 		}
 	}
-	return nil
 }
-
-// tree is a koanf.Provider for a parsed source.
-type tree map[string]any
-
-// ReadBytes is not used, because the source is parsed already.
-func (t tree) ReadBytes() ([]byte, error) {
-	return nil, errors.New("BUG: a parsed source has no bytes")
-}
-
-// Read returns the tree.
-func (t tree) Read() (map[string]any, error) { return t, nil }
