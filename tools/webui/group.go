@@ -43,26 +43,25 @@ func (b *bundle) makeGroups() error {
 		return n
 	}
 	keys := map[string]string{}
-	var sizes map[string]int
-	isSmall := func(key string) bool { return key == "" || strings.Contains(key, " ") && sizes[key] < smallSize }
-	assign := func(key func(*chunk) string) {
-		sizes = map[string]int{}
+	assign := func(key func(c *chunk, isSmall func(key string) bool) string) {
+		sizes := map[string]int{}
 		for name, c := range b.chunks {
 			sizes[keys[name]] += len(c.text)
 		}
 		for _, s := range b.sheets {
 			sizes[keys[s.chunk]] += len(s.text)
 		}
+		isSmall := func(key string) bool { return key == "" || strings.Contains(key, " ") && sizes[key] < smallSize }
 		assigned := maps.Clone(keys)
 		for name, c := range b.chunks {
 			if isSmall(keys[name]) {
-				assigned[name] = key(c)
+				assigned[name] = key(c, isSmall)
 			}
 		}
 		keys = assigned
 	}
 	const shared = "shared"
-	assign(func(c *chunk) string {
+	assign(func(c *chunk, _ func(string) bool) string {
 		switch {
 		case slices.Contains(c.users, b.root):
 			return b.root
@@ -71,8 +70,8 @@ func (b *bundle) makeGroups() error {
 		}
 		return strings.Join(c.users, " ")
 	})
-	assign(func(c *chunk) string { return strings.Join(b.pages(c.users, importers), " ") })
-	assign(func(c *chunk) string {
+	assign(func(c *chunk, _ func(string) bool) string { return strings.Join(b.pages(c.users, importers), " ") })
+	assign(func(c *chunk, isSmall func(string) bool) string {
 		for _, i := range c.imports {
 			if k := keys[i]; k != shared && k != b.root && !isSmall(k) {
 				return k // what needs the chunk loads this group anyway
