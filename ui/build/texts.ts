@@ -32,7 +32,10 @@ export function collect(folder: string): { texts: Texts; loose: Loose[] } {
     const { program, errors } = parseSync(path, source);
     if (errors.length > 0) throw new Error(`${path}: ${errors[0].message}`);
     walk(program as unknown as Node, false, (node, code) => {
-      Object.assign(texts, textsOf(node));
+      for (const [key, forms] of Object.entries(textsOf(node))) {
+        if (key in texts && typeof forms !== typeof texts[key]) loose.push({ file: relative(folder, path), text: key }); // t and tn with the same text
+        texts[key] = forms;
+      }
       const text = code ? null : looseIn(node);
       if (text) loose.push({ file: relative(folder, path), text });
     });

@@ -34,7 +34,7 @@ export function GroupDetail({ g, data, run }: { g: ErrorGroup; data: Errors; run
             <Fact name={t('First seen')}><Time at={g.first} precision={1} withAge /></Fact>
             <Fact name={t('Last seen')}><Time at={g.last} precision={1} withAge /></Fact>
             {data.before && <Fact name={t('Time before')}>{beforeText(g, data)}</Fact>}
-            {g.days && <Fact name={t('Same time on previous days')}>{g.days.map(count).join(', ')}</Fact>}
+            {g.days && <Fact name={t('Same time on previous days')}>{g.days.map(count).join(' · ')}</Fact>}
             {g.frame && <Fact name={t('Top frame')}><code>{g.frame}</code></Fact>}
             {g.pattern && g.pattern !== g.message && <Fact name={t('Message')}><code>{g.pattern}</code></Fact>}
           </dl>

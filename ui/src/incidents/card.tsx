@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { AffectedService, IncidentError, Incidents, SystemIncident } from '../api/incidents';
 import { Button } from '../shell/controls';
-import { count, percentile, share } from '../shell/format';
+import { about, count, percentile, share } from '../shell/format';
 import { Mark } from '../shell/icons';
 import { serviceLabel } from '../shell/service';
 import { fixedRange } from '../shell/range';
@@ -87,13 +87,12 @@ function requestsText({ source, version }: SystemIncident): string {
 /** "9.4 % of requests to frontend failed (215 of 2,278), usually 0.1 %; of POST /checkout 34.1 %". */
 function usersText({ source, roots }: SystemIncident): string {
   const { share: part, usual, operation, of, ...r } = roots!;
-  const about = part < 1 ? t('about ') : '';
   const services = roots!.services.join(', ');
   if (source.kind === 'slow') {
-    const p95 = t('{about}p95 {p95} of requests to {services}', { about, services, p95: percentile(r.p95 ?? 0) });
+    const p95 = t('p95 {p95} of requests to {services}', { services, p95: about(percentile(r.p95 ?? 0), part < 1) });
     return usual?.p95 ? t('{text}, usually {usual}', { text: p95, usual: percentile(usual.p95) }) : p95;
   }
-  const failed = t('{about}{share} of requests to {services} failed ({errors} of {calls})', { about, services, share: share(errorShare(r)), errors: count(r.errors), calls: count(r.calls) });
+  const failed = t('{share} of requests to {services} failed ({errors} of {calls})', { services, share: about(share(errorShare(r)), part < 1), errors: count(r.errors), calls: count(r.calls) });
   const compared = usual ? t('{text}, usually {usual}', { text: failed, usual: share(errorShare(usual)) }) : failed;
   return of.calls < r.calls ? t('{text}; of {operation} {share}', { text: compared, operation, share: share(errorShare(of)) }) : compared;
 }

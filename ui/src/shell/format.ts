@@ -69,7 +69,7 @@ function longDuration(ns: number): string {
   const parts: [number, string][] = [[Math.floor(s / 86400), 'd'], [Math.floor(s / 3600) % 24, 'h'], [Math.floor(s / 60) % 60, 'm'], [s % 60, 's']];
   const first = parts.findIndex(([n]) => n > 0);
   const [[a, u], [b, v]] = first === 3 ? [parts[3], [0, '']] as [number, string][] : [parts[first], parts[first + 1]];
-  return v === '' ? `${a}${thin}${u}` : `${a}${thin}${u} ${String(b).padStart(2, '0')}${thin}${v}`;
+  return v === '' ? `${a}${thin}${u}` : `${a}${thin}${u} ${pad(b)}${thin}${v}`;
 }
 
 /** Three significant digits, without exponent: 1.84, 52.3, 520. */
@@ -88,6 +88,9 @@ export function number(n: number): string {
   const x = Number.isInteger(n) ? n : Number(n.toPrecision(4));
   return (Number.isInteger(x) ? count(x) : local(String(x))).replace('-', '−');
 }
+
+/** Says that a formatted number is an estimate, if it is one. */
+export const about = (n: string, estimate: boolean): string => (estimate ? t('about {n}', { n }) : n);
 
 /** Formats a count for tables: `1.46k`, `9.24M`. */
 export function short(n: number): string {

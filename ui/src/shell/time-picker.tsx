@@ -7,8 +7,13 @@ import { Icon } from './icons';
 import { zone, zoneChoice } from './preferences';
 import { t } from './text';
 import { instantText, lastName, parseRange, parseSpan, presets, rangeName, shiftRange, shortRangeName } from './time-input';
-import { navigate, view, type Range } from './url';
+import { format, linked, navigate, view, type Range, type Route } from './url';
 import css from './time-picker.module.css';
+
+/** Links to a page with longer time ranges. */
+export function WiderRanges({ of }: { of: Route }) {
+  return <>{['24h', '7d'].map((span) => <a key={span} href={format(linked(of, { range: { from: `now-${span}`, to: 'now' } }))}>{lastName(span)}</a>)}</>;
+}
 
 /** Shows and changes the time range of the page: presets, an own span, two times, and the zone. */
 export function TimePicker() {

@@ -56,7 +56,7 @@ export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp
       {loginRequired.value && loginDismissed.value && <Button onClick={() => { loginDismissed.value = false; }}>{t('Sign in')}</Button>}
       <IngestRate />
       <span class={classes(css.tools, css.wide)}>
-        <ThemeMenu onTheme={onTheme} />
+        <SettingsMenu onTheme={onTheme} />
         <Button kind="quiet" icon="help" label={t('Keys and help')} onClick={onHelp} />
       </span>
     </header>
@@ -76,7 +76,7 @@ function LiveButton() {
   return <Button kind="quiet" class={css.live} aria-pressed={explore && live} title={t('Shows traces as they arrive')} onClick={toggle}><i class={css.dot} aria-hidden="true" />{t('Live')}</Button>;
 }
 
-function ThemeMenu({ onTheme }: { onTheme: (item: ThemeChoice) => void }) {
+function SettingsMenu({ onTheme }: { onTheme: (item: ThemeChoice) => void }) {
   return (
     <Menu
       label={t('Settings')} align="end"
@@ -84,7 +84,7 @@ function ThemeMenu({ onTheme }: { onTheme: (item: ThemeChoice) => void }) {
       items={[
         ...themes.map(([value, label]) => ({ label, checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
         ...densities.map(([value, label], i) => ({ label, group: i === 0, checked: density.value === value, onSelect: () => { density.value = value; } })),
-        ...tongues.map(([value, label], i) => ({ label, group: i === 0, checked: language === value, onSelect: () => chooseLanguage(value) })),
+        ...languageChoices.map(([value, label], i) => ({ label, group: i === 0, checked: language === value, onSelect: () => chooseLanguage(value) })),
       ]}
     />
   );
@@ -94,7 +94,7 @@ const themes: [ThemeChoice, string][] = [['system', t('System theme')], ['light'
 
 const densities: [Density, string][] = [['compact', t('Compact rows')], ['roomy', t('Comfortable rows')]];
 
-const tongues = Object.entries(languages) as [Language, string][];
+const languageChoices = Object.entries(languages) as [Language, string][];
 
 /** Name of a page for the menu of narrow windows. */
 const names: Partial<Record<PageName, string>> = { trace: t('Trace'), compare: t('Compare'), open: t('Open'), status: t('Status'), sampling: t('Sampling') };
@@ -107,7 +107,7 @@ function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => vo
     { label: t('Status'), checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
     { label: t('Sampling'), checked: page === 'sampling', onSelect: () => visit(link({ page: 'sampling' })) },
     ...themes.map(([value, label]) => ({ label: t('Theme: {name}', { name: label }), checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
-    ...tongues.map(([value, label]) => ({ label, checked: language === value, onSelect: () => chooseLanguage(value) })),
+    ...languageChoices.map(([value, label]) => ({ label, checked: language === value, onSelect: () => chooseLanguage(value) })),
     { label: t('Keys and help'), onSelect: onHelp },
   ];
   return (

@@ -147,7 +147,7 @@ describe('files', () => {
     const files = new Files();
     const content = await files.read([{ name: 'a.json', blob: new Blob([JSON.stringify(jaeger)]) }, { name: 'b.txt', blob: new Blob(['x']) }]);
     expect(content.traces).toEqual([{ traceID: 'abc'.padStart(32, '0'), file: 'a.json', rootService: 'web', rootName: 'old', start: '1700000000000000000', duration: 9000, spans: 1, errors: 0, services: 1, orphans: 0 }]);
-    expect(content.problems).toEqual([{ file: 'b.txt', text: 'Line 1, column 1: this is not JSON, “x” cannot be here.' }]);
+    expect(content.problems).toEqual([{ file: 'b.txt', text: 'Line 1, column 1: this is not JSON, “x” is not allowed here.' }]);
     const source = files.source(content.traces[0].traceID, 'a.json');
     const model = (await source.load(true)) as TraceModel;
     expect([source.kind, model.spans, await source.load(true)]).toEqual(['file', 1, null]);

@@ -7,7 +7,7 @@ import { lazy } from '../shell/lazy';
 import { Name } from '../shell/name';
 import { ServiceMark, ServiceSwatch } from '../shell/service-mark';
 import { ShareMenu, textOf, type Finding } from '../shell/share';
-import { t, Text } from '../shell/text';
+import { t, Text, TextN, tn } from '../shell/text';
 import { Time } from '../shell/time';
 import { link, navigate } from '../shell/url';
 import { traceActions, useArchive } from './actions';
@@ -111,11 +111,11 @@ function Facts({ state }: { state: TraceState }) {
       <UsualFact state={state} />
       {facts.errors.length > 0 && (
         <button type="button" class={css.errors} title={t('Go to the next error (e)')} onClick={() => goToNext(state, facts.errors)}>
-          <Mark kind="error" size={13} label="" /><b>{count(facts.errors.length)} {facts.errors.length === 1 ? t('error') : t('errors')}</b><Icon name="down" size={12} />
+          <Mark kind="error" size={13} label="" /><b>{tn(facts.errors.length, '{n} error', '{n} errors', { n: count(facts.errors.length) })}</b><Icon name="down" size={12} />
         </button>
       )}
-      <span><b>{count(model.spans)}</b> {model.spans === 1 ? t('span') : t('spans')}</span>
-      <span><b>{count(facts.services)}</b> {facts.services === 1 ? t('service') : t('services')}</span>
+      <span><TextN count={model.spans} one="{n} span" other="{n} spans" n={<b>{count(model.spans)}</b>} /></span>
+      <span><TextN count={facts.services} one="{n} service" other="{n} services" n={<b>{count(facts.services)}</b>} /></span>
       <span class={css.wide}><Text of="depth {depth}" depth={<b>{facts.depth}</b>} /></span>
       <RootFact model={model} />
       <span><Time at={model.begin} withAge /></span>

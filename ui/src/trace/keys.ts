@@ -45,7 +45,7 @@ export function useTraceKeys(state: TraceState): void {
     { keys: ['u'], label: t('Go to the parent'), run: () => goToParent(state) },
     { keys: ['r'], label: t('Show the span as root'), run: onSpan(state, (span) => setRoot(state, span)) },
     { keys: ['c'], label: t('Critical path'), run: () => navigate({ path: !state.showPath.value }, { replace: true }) },
-    { keys: ['i'], label: t('Leave out idle time'), run: () => toggleBreaks(state) },
+    { keys: ['i'], label: t('Skip idle time'), run: () => toggleBreaks(state) },
     { keys: ['z'], label: t('Zoom to the span'), run: onSpan(state, (span) => zoomTo(state, span)) },
     { keys: ['+', '='], label: t('Zoom in'), run: () => zoomAround(state, 0.5) },
     { keys: ['-'], label: t('Zoom out'), run: () => zoomAround(state, 2) },

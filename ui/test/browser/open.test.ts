@@ -84,7 +84,7 @@ test('dropped and pasted traces, mistakes, and a reload', async () => {
     data.items.add(new File([json.replace('"aa"', '"bb"'), '\n', json.replace('"aa"', '"cc"')], 'good.json'));
     document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
   }, text);
-  await page.getByText('bad.json: Line 1, column 7: this is not JSON, “tru}” cannot be here.').waitFor();
+  await page.getByText('bad.json: Line 1, column 7: this is not JSON, “tru}” is not allowed here.').waitFor();
   await expect.poll(() => page.getByRole('grid', { name: 'Traces' }).locator('tbody').getByRole('row').count()).toBe(2);
   await page.evaluate((json) => {
     const data = new DataTransfer();

@@ -275,7 +275,7 @@ test('the panel names what sets a span apart from the usual, and claims nothing 
   const apart = (page: Page) => details(page).getByRole('region', { name: 'Unusual attributes' });
   const { page, problems } = await openTrace(`?span=${odd.spanID}`, odd.traceID);
   await expect.poll(() => apart(page).getByRole('listitem').allInnerTexts(), { timeout: 10_000 }).toEqual([expect.stringMatching(/^zone = x\s+never$/)]);
-  await apart(page).getByText('share of 200 calls in the day before').waitFor();
+  await apart(page).getByText('share of 200 calls on the preceding day').waitFor();
   expect(problems).toEqual([]);
   await page.context().close();
   const other = await newPage(browser);

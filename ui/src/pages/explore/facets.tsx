@@ -106,7 +106,7 @@ function FacetView({ facet, label, spans, share: examined, open: initiallyOpen, 
         <button type="button" class={css.name} aria-expanded={open} title={t('{field}: on {share} of the matching spans, {distinct} values', { field: facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
           <span class={css.field}><bdi>{label}</bdi></span>
-          <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' ' + t('value') : ' ' + t('values')}</span>
+          <span class={css.distinct}>{tn(facet.distinct, '{n} value', '{n} values', { n: count(facet.distinct) })}</span>
         </button>
       </h2>
       {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} cut={cuts.get(v.text)} service={services.get(v.text)} spans={spans / examined} onFilter={onFilter} />)}</ul>}

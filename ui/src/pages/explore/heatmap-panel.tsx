@@ -7,7 +7,7 @@ import { finest, gridOf, lowestLevel, sumOf, thingsText } from '../../charts/hea
 import { conditionsOn, setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
 import { Button, classes, Segmented } from '../../shell/controls';
-import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
+import { about, count, duration, iso, millis, nanos, percent } from '../../shell/format';
 import { lazy } from '../../shell/lazy';
 import { announce } from '../../shell/live-region';
 import { AnswerState, Messages } from '../../shell/states';
@@ -62,13 +62,13 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
 function Totals({ data }: { data: Heatmap | undefined }) {
   if (!data) return <span class={css.totals}>{'\u00a0'}</span>;
   const of = data.of ?? 'spans';
-  const about = data.share < 1 ? t('about ') : '';
-  const n = <b>{about}{count(data.estimatedSpans)}</b>;
+  const text = (n: number): string => about(count(n), data.share < 1);
+  const n = <b>{text(data.estimatedSpans)}</b>;
   return (
     <span class={css.totals}>
       {of === 'traces' ? <TextN count={data.estimatedSpans} one="{n} trace" other="{n} traces" n={n} /> : <TextN count={data.estimatedSpans} one="{n} span" other="{n} spans" n={n} />}
       {data.share < 1 && <span class={css.sample} title={sampleText(data)}>{t(' ({share} examined)', { share: percent(data.share) })}</span>}
-      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><a class={css.errors} href={link({ page: 'explore' }, { q: view.value.q, of, sel: 'errors' })}>{t('{estimatedSpans} with errors', { estimatedSpans: data.estimatedErrors === data.estimatedSpans ? t('all') : about + count(data.estimatedErrors) })}</a></>}
+      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><a class={css.errors} href={link({ page: 'explore' }, { q: view.value.q, of, sel: 'errors' })}>{t('{estimatedSpans} with errors', { estimatedSpans: data.estimatedErrors === data.estimatedSpans ? t('all') : text(data.estimatedErrors) })}</a></>}
     </span>
   );
 }
@@ -142,7 +142,7 @@ function exampleText(data: Heatmap, cell: Box): string {
 /** What a sample means for the numbers. */
 function sampleText(data: Heatmap): string {
   const error = data.relativeError ? ` (± ${percent(data.relativeError)})` : '';
-  return t('The colours show a sample: {share} of the matching spans were examined. Totals are estimates{error}.', { share: percent(data.share), error });
+  return t('The colors show a sample: {share} of the matching spans were examined. Totals are estimates{error}.', { share: percent(data.share), error });
 }
 
 const maxExamples = 100;

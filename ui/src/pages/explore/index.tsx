@@ -95,9 +95,9 @@ function Stored() {
   // Jaeger's embed mode shows the results only, and on request not the chart.
   const plain = embed && embedOptions.uiEmbed === 'v0';
   const chart = counted && shown && !(plain && embedOptions.uiSearchHideGraph === '1');
-  const asked = useRef(false); // its code comes after the first traces, too
-  asked.current ||= counting;
-  const list = !bound && asked.current && <FacetList answer={facets} run={chosen} onFilter={filter} />;
+  const facetsNeeded = useRef(false); // their code is loaded after the first traces, too
+  facetsNeeded.current ||= counting;
+  const list = !bound && facetsNeeded.current && <FacetList answer={facets} run={chosen} onFilter={filter} />;
   return (
     <div class={css.page}>
       <h1 class="visually-hidden">{t('Explore')}</h1>

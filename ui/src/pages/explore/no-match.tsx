@@ -4,10 +4,10 @@ import { callsInstead, conditionsOf, removeCondition } from '../../query/edit';
 import { isOn, parseQuery } from '../../query/parse';
 import { capable } from '../../shell/config';
 import { Button } from '../../shell/controls';
-import { count, iso, millis, nanos } from '../../shell/format';
+import { about, count, iso, millis, nanos } from '../../shell/format';
 import { isRelative } from '../../shell/range';
 import { Empty } from '../../shell/states';
-import { t } from '../../shell/text';
+import { t, tn } from '../../shell/text';
 import { lastName } from '../../shell/time-input';
 import { link, navigate, view, type Range } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
@@ -89,6 +89,5 @@ function WayOut({ way, onCount }: { way: Way; onCount: (n: number) => void }) {
   const n = sampled && data.estimatedSpans === 0 ? undefined : data?.estimatedSpans; // a sample may have missed all
   useEffect(() => { if (n !== undefined) onCount(n); }, [n]);
   if (n === 0 || (way.counted && data?.cells.column.length === 0)) return null;
-  const about = sampled ? t('about ') : '';
-  return <Button disabled={way.counted && !data} onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
+  return <Button disabled={way.counted && !data} onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{tn(n, '{n} span', '{n} spans', { n: about(count(n), sampled) })}</span>}</Button>;
 }

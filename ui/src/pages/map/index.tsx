@@ -95,7 +95,7 @@ function Drawing({ picture, ...rest }: DrawingProps) {
       <Progress active={busy} label={t('Placing services')} />
       {error && <Failure what={t('Drawing')} error={error} />}
       {placed && <GraphView placed={placed} {...rest} />}
-      {placed && picture.graph.edges.length === 0 && <div class={css.over}><Empty title={t('No edge is left')}><button type="button" class={css.way} onClick={() => navigate({ least: -1, depth: 0 })}>{t('Show all edges')}</button></Empty></div>}
+      {placed && picture.graph.edges.length === 0 && <div class={css.over}><Empty title={t('No edge is shown')}><button type="button" class={css.way} onClick={() => navigate({ least: -1, depth: 0 })}>{t('Show all edges')}</button></Empty></div>}
     </section>
   );
 }

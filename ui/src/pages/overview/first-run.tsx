@@ -89,7 +89,7 @@ function Listening({ data }: { data: Ingest | null }) {
   if (!data) return <>{tail}</>;
   if (!data.receives) return <>{t('This process only answers queries; another one receives spans. {tail}', { tail })}</>;
   if (hiddenFromTenants()) return <><Text of="Listening{tenant}. {tail}" tenant={tenant.value && t(' for tenant {tenant}', { tenant: tenant.value })} tail={tail} /></>; // the counters of all tenants are hidden
-  return <><Text of="Listening for {since}, {received} so far. {tail}" since={elapsed(millis(data.since), now.value)} received={<b>{count(data.received)} {data.received === 1 ? t('span') : t('spans')}</b>} tail={tail} /></>;
+  return <><Text of="Listening for {since}, {received} so far. {tail}" since={elapsed(millis(data.since), now.value)} received={<b>{tn(data.received, '{n} span', '{n} spans', { n: count(data.received) })}</b>} tail={tail} /></>;
 }
 
 function Block({ snippet, target, onCopied }: { snippet: Snippet; target: Target; onCopied: () => void }) {

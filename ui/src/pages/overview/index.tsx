@@ -12,10 +12,11 @@ import { zone } from '../../shell/preferences';
 import { isRelative, resolveRange } from '../../shell/range';
 import { AnswerState, Empty, Messages, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
-import { lastName, rangeName } from '../../shell/time-input';
+import { rangeName } from '../../shell/time-input';
+import { WiderRanges } from '../../shell/time-picker';
 import { useTitle } from '../../shell/title';
 import { withoutTime } from '../../shell/top-bar';
-import { link, linked, format, view } from '../../shell/url';
+import { link, view } from '../../shell/url';
 import { rangeParams, useRequest } from '../../shell/use-request';
 import { useDemoLoad } from './demo-button';
 import { FirstRun, FirstTrace } from './first-run';
@@ -121,7 +122,7 @@ function NoRequests() {
   return (
     <div class={css.message}>
       <Empty title={t('No service received requests in this time range.')}>
-        {['now-24h', 'now-7d'].map((from) => <a key={from} href={format(linked({ page: 'overview' }, { range: { from, to: 'now' } }))}>{lastName(from.slice(4))}</a>)}
+        <WiderRanges of={{ page: 'overview' }} />
         <a href={link({ page: 'status' })}>{t('Check the receivers')}</a>
       </Empty>
     </div>

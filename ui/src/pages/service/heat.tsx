@@ -35,7 +35,7 @@ export function OperationHeat({ service, operation, start, end }: { service: str
     <section class={css.heat} aria-label={t('Durations of {name}', { name: operation })}>
       <div class={css.heatHead}><h2>{t('{name}, all durations', { name: operation || t('(no name)') })}</h2><span class={css.second}>{t('drag to explain a part')}</span><span class={css.grow} /><Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button></div>
       {error && <AnswerState what={t('Durations')} answer={answer} />}
-      {data && data.share < 1 && <Partial>{t('The colours show a sample: {share} of the spans were examined.', { share: percent(data.share) })}</Partial>}
+      {data && data.share < 1 && <Partial>{t('The colors show a sample: {share} of the spans were examined.', { share: percent(data.share) })}</Partial>}
       <Messages messages={messages} />
       {data && table && <HeatmapTable data={data} />}
       {data && !table && <div class={css.heatBox}><HeatmapChart data={data} box={null} marks={[]} onBox={explain} onOpen={open} example={(cell) => exampleText(data, cell)} /></div>}

@@ -15,9 +15,9 @@ import { serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { AnswerState, Empty, Messages, Partial, Progress } from '../../shell/states';
 import { t } from '../../shell/text';
-import { lastName } from '../../shell/time-input';
+import { WiderRanges } from '../../shell/time-picker';
 import { useTitle } from '../../shell/title';
-import { format, link, linked, navigate, view, visit, type Range } from '../../shell/url';
+import { link, navigate, view, visit, type Range } from '../../shell/url';
 import { rangeParams, useRequest, type RequestState } from '../../shell/use-request';
 import { ChartRow } from '../overview/chart-row';
 import { figuresOf, figuresSeconds, figuresText, hadErrors, judge, silentSince } from '../overview/health';
@@ -170,7 +170,7 @@ function Nothing({ name, answer, map }: { name: string; answer: RequestState<One
       <Head name={name} />
       <div class={css.notice}>
         <Empty title={peer ? t('This system sends no spans. Other services name it as the system that they call.') : t('This service has no spans in this time range.')}>
-          {['now-24h', 'now-7d'].map((from) => <a key={from} href={format(linked({ page: 'service', name }, { range: { from, to: 'now' } }))}>{lastName(from.slice(4))}</a>)}
+          <WiderRanges of={{ page: 'service', name }} />
           <a href={link({ page: 'services' })}>{t('All services')}</a>
           {!peer && <a href={link({ page: 'sampling' }, { ask: { service: name, operation: '', trace: '' } })}>{t('Why are its traces missing?')}</a>}
         </Empty>

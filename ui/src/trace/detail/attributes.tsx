@@ -102,7 +102,7 @@ function ItemActions({ state, detail, scope, attribute: a }: ItemProps) {
   return (
     <span class={css.actions}>
       {isSearchable(state, a) && <SearchActions field={field} name={a.key} detail={detail} />}
-      {isSearchable(state, a) && own && <Button kind="quiet" icon="plus" class={css.action} label={alike ? t('Leave {key} out of “Find more like this”', { key: a.key }) : t('Use {key} in “Find more like this”', { key: a.key })} aria-pressed={alike} onClick={() => toggleAlike(state, field.field)} />}
+      {isSearchable(state, a) && own && <Button kind="quiet" icon="plus" class={css.action} label={alike ? t('Exclude {key} from “Find more like this”', { key: a.key }) : t('Use {key} in “Find more like this”', { key: a.key })} aria-pressed={alike} onClick={() => toggleAlike(state, field.field)} />}
       {own && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? t('Remove {key} from the rows', { key: a.key }) : t('Show {key} in the rows', { key: a.key })} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
       <Button kind="quiet" icon="copy" class={css.action} label={t('Copy {key}', { key: a.key })} onClick={() => void copy(a.value, t('Value'))} />
     </span>

@@ -178,10 +178,10 @@ describe('traces that are not whole', () => {
 describe('mistakes', () => {
   it.each<[string, Input, string]>([
     ['empty', ' \n', 'The file is empty.'],
-    ['not JSON', '{"data": [1,\n  2,,3]}', 'Line 2, column 5: this is not JSON, “,3]}” cannot be here.'],
-    ['text', 'hello', 'Line 1, column 1: this is not JSON, “hello” cannot be here.'],
-    ['a key without value', '{"a": [true, {"b" 1}]}', 'Line 1, column 19: this is not JSON, “1}]}” cannot be here.'],
-    ['a list that ends as an object', '[{"a": [1}]', 'Line 1, column 10: this is not JSON, “}]” cannot be here.'],
+    ['not JSON', '{"data": [1,\n  2,,3]}', 'Line 2, column 5: this is not JSON, “,3]}” is not allowed here.'],
+    ['text', 'hello', 'Line 1, column 1: this is not JSON, “hello” is not allowed here.'],
+    ['a key without value', '{"a": [true, {"b" 1}]}', 'Line 1, column 19: this is not JSON, “1}]}” is not allowed here.'],
+    ['a list that ends as an object', '[{"a": [1}]', 'Line 1, column 10: this is not JSON, “}]” is not allowed here.'],
     ['cut off', JSON.stringify(jaeger).slice(0, 200), 'Line 1, column 1: the JSON document that begins here has no end. The file may be cut off.'],
     ['another format', { a: 1, b: 2 }, 'The document: an object with “a”, “b” is not a Jaeger, OTLP or Zipkin trace.'],
     ['a list of numbers', '[1]', 'The document: a list of values is not a Jaeger, OTLP or Zipkin trace.'],
@@ -194,7 +194,7 @@ describe('mistakes', () => {
   it('keep what comes before them', async () => {
     const files = await open(JSON.stringify(otlp([span('1', '', 0, 1)])) + '\n{"resourceSpans": [}]}\n');
     expect(files.list()).toHaveLength(1);
-    expect(files.problems[0].text).toBe('Line 2, column 20: this is not JSON, “}]}” cannot be here. The 1 span before that was read.');
+    expect(files.problems[0].text).toBe('Line 2, column 20: this is not JSON, “}]}” is not allowed here. The 1 span before that was read.');
   });
 });
 

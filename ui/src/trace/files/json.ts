@@ -76,7 +76,7 @@ function mistake(text: string, at: number, end: number, lines: Lines): string {
   const cut = end < 0 && (text[place] === '"' ? endOfString(text, place) < 0 : /^[\w.+-]*\s*$/.test(text.slice(place, place + 1000)));
   if (cut) return t('{at}: the JSON document that begins here has no end. The file may be cut off.', { at: lines.place(at) });
   const found = /^\S{0,20}/.exec(text.slice(place, place + 20))![0];
-  return t('{place}: this is not JSON, “{found}” cannot be here.', { place: lines.place(place), found });
+  return t('{place}: this is not JSON, “{found}” is not allowed here.', { place: lines.place(place), found });
 }
 
 /** Line numbers of ascending positions. */

@@ -40,7 +40,7 @@ export default function Graph({ state }: TabProps) {
       <div class={tools.bar}>
         <Segmented label={t('Nodes')} value={mode} segments={[{ value: 'service', label: t('Services') }, { value: 'operation', label: t('Operations') }]} onChange={setMode} />
         <span class={tools.count}>{tn(graph.nodes.length, '{n} node', '{n} nodes', { n: count(graph.nodes.length) })}, {tn(graph.from.length, '{n} edge', '{n} edges', { n: count(graph.from.length) })}</span>
-        {graph.omitted > 0 && <Partial>{tn(graph.omitted, '{n} node with less time on the critical path is left out', '{n} nodes with less time on the critical path are left out', { n: count(graph.omitted) })}</Partial>}
+        {graph.omitted > 0 && <Partial>{tn(graph.omitted, '{n} node with less time on the critical path is omitted', '{n} nodes with less time on the critical path are omitted', { n: count(graph.omitted) })}</Partial>}
         <span class={tools.grow} />
         <Button kind="quiet" onClick={() => navigate({ tab: 'statistics', by: mode === 'service' ? ['service'] : ['service', 'name'] })}>{t('Table view')}</Button>
       </div>

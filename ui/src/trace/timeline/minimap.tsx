@@ -21,8 +21,8 @@ const stripHeight = 12;
 const lanesTop = 26;
 const lanes = 40;
 
-/** Milliseconds after which a drawing follows a change. Until then it is stretched: what changes its width, such as the opened details, comes first. */
-const patience = 100;
+/** Milliseconds after which a drawing follows a change of its width. Until then it is stretched: what changes the width, such as the opened details, comes first. */
+const redrawDelay = 100;
 
 /** The whole trace: the critical path as a strip, and all spans below it. The window is the visible part of the time axis. */
 export default function Minimap({ state }: { state: TraceState }) {
@@ -59,12 +59,15 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
-  const drawn = useRef(false);
+  const drawnWidth = useRef(0);
   // After the frame with the rows, which are what people wait for.
   useEffect(() => {
     if (width <= 1) return;
-    const timer = setTimeout(() => { if (canvas.current) draw(canvas.current, model, times, services, Math.floor(width), showPath); }, drawn.current ? patience : 0);
-    drawn.current = true;
+    const timer = setTimeout(() => {
+      if (!canvas.current) return; // after the canvas is removed, the next frame comes before this effect is cleaned up
+      drawnWidth.current = width;
+      draw(canvas.current, model, times, services, Math.floor(width), showPath);
+    }, drawnWidth.current > 0 && drawnWidth.current !== width ? redrawDelay : 0);
     return () => clearTimeout(timer);
   }, [model, times, services, width, showPath, dark, chosen]);
   return <canvas ref={canvas} class={css.canvas} style={{ width: `${Math.floor(width)}px` }} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} />;

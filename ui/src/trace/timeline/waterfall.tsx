@@ -22,7 +22,7 @@ export const nameWidth = storedWidth('tracing.trace.names', 404, 180, 900);
 const extraRows = 8;
 
 /** Milliseconds without a movement after which the rows rest. */
-const restsAfter = 200;
+const scrollEndDelay = 200;
 
 /** Width in pixels from which a character of a name may be: longer names are drawn so that they can be cut. */
 const characterWidth = 6.4;
@@ -66,7 +66,7 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
     const rest = (): void => { scrolling.value = false; };
     const follow = (): void => {
       clearTimeout(timer);
-      timer = window.setTimeout(rest, restsAfter);
+      timer = window.setTimeout(rest, scrollEndDelay);
       scroll.value = element.scrollTop;
       scrolling.value = true;
     };

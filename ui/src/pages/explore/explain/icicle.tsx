@@ -1,9 +1,9 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { CallPaths, Explanation } from '../../../api/explain';
 import { Button, classes, Segmented } from '../../../shell/controls';
-import { duration } from '../../../shell/format';
+import { count, duration } from '../../../shell/format';
 import { serviceColor } from '../../../shell/service-color';
-import { t } from '../../../shell/text';
+import { t, tn } from '../../../shell/text';
 import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, type Frame, type IcicleSide, type PathTimes } from './icicle-model';
 import { PathTable } from './path-table';
 import { callText, differenceText } from './words';
@@ -30,7 +30,7 @@ export function Icicle({ data, path, onPath, href }: IcicleProps) {
     <section aria-label={t('Time on the critical path')}>
       <div class={css.head}>
         <h2>{t('Time')}</h2>
-        <span class={css.hint}>{side === 'difference' ? t('width: mean critical-path time of the selected traces; colour: change in a frame\'s self time') : t('width: mean critical-path time')}</span>
+        <span class={css.hint}>{side === 'difference' ? t('width: mean critical-path time of the selected traces; color: change in a frame\'s self time') : t('width: mean critical-path time')}</span>
         <span class={css.tools}>
           <Segmented
             label={t('Icicle shows')} value={side} onChange={setSide}
@@ -43,7 +43,7 @@ export function Icicle({ data, path, onPath, href }: IcicleProps) {
         <Frames paths={paths} times={times} side={side} root={root} path={path} onPath={onPath} onRoot={setRoot} />
         <Detail data={data} times={times} path={path} root={root} onRoot={setRoot} href={href} />
       </>}
-      {paths.omitted > 0 && <p class={css.hint}>{t('{n} call paths with less time are left out.', { n: paths.omitted })}</p>}
+      {paths.omitted > 0 && <p class={css.hint}>{tn(paths.omitted, '{n} call path with less time is omitted.', '{n} call paths with less time are omitted.', { n: count(paths.omitted) })}</p>}
     </section>
   );
 }

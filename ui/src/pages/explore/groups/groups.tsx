@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { Groups } from '../../../api/groups';
 import { Button } from '../../../shell/controls';
-import { count, percent } from '../../../shell/format';
+import { about, count, percent } from '../../../shell/format';
 import { useRovingRows } from '../../../shell/roving';
 import { AnswerState, Empty, Messages, Partial, Progress } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
@@ -61,7 +61,7 @@ export default function GroupsTab({ run, onRun, fixed }: GroupsProps) {
 
 /** "1,204 spans in 9 groups". */
 function summary(data: Groups): string {
-  const n = data.share < 1 ? t('about {n}', { n: count(data.estimatedSpans) }) : count(data.estimatedSpans);
+  const n = about(count(data.estimatedSpans), data.share < 1);
   const what = data.of === 'traces' ? tn(data.estimatedSpans, '{n} trace', '{n} traces', { n }) : tn(data.estimatedSpans, '{n} span', '{n} spans', { n });
   return tn(data.distinct, '{what} in {n} group', '{what} in {n} groups', { what, n: count(data.distinct) });
 }

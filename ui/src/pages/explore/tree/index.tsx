@@ -4,7 +4,7 @@ import type { TraceTree } from '../../../api/tree';
 import { spansOf } from '../../../query/edit';
 import { hasStructure, withSet } from '../../../query/sets';
 import { Button, classes } from '../../../shell/controls';
-import { axisDuration, count, duration, fixed, percent, percentile, share } from '../../../shell/format';
+import { about, axisDuration, count, duration, fixed, percent, percentile, share } from '../../../shell/format';
 import { Icon } from '../../../shell/icons';
 import { announce } from '../../../shell/live-region';
 import { useRovingRows } from '../../../shell/roving';
@@ -38,7 +38,7 @@ export default function TreeTab({ run, onRun }: TabProps) {
       {data && (
         <div class={css.head}>
           <p>{loading ? '\u00a0' : summary(data.set, !!view.value.sel)}</p>
-          {data.paths.omitted > 0 && <Partial>{tn(data.paths.omitted, '{n} call path with less time is left out.', '{n} call paths with less time are left out.', { n: count(data.paths.omitted) })}</Partial>}
+          {data.paths.omitted > 0 && <Partial>{tn(data.paths.omitted, '{n} call path with less time is omitted.', '{n} call paths with less time are omitted.', { n: count(data.paths.omitted) })}</Partial>}
           <Messages messages={answer.messages} />
         </div>
       )}
@@ -52,7 +52,7 @@ function summary({ traces, estimated, exact, share: part }: ExplainSide, selecte
   const n = count(traces);
   if (traces === 0) return selected ? t('No trace is selected in this time range.') : t('No trace matches in this time range.');
   if (part === 1) return selected ? tn(traces, '{n} selected trace', 'All {n} selected traces', { n }) : tn(traces, '{n} trace', 'All {n} traces', { n });
-  const all = exact ? count(estimated) : t('about {n}', { n: count(estimated) });
+  const all = about(count(estimated), !exact);
   return selected ? t('{n} of {all} selected traces, spread over the time range', { n, all }) : t('{n} of {all} traces, spread over the time range', { n, all });
 }
 
