@@ -11,8 +11,8 @@ import (
 // esbuild makes a chunk for every combination of entry points. Small files compress badly, and each
 // costs a request, so chunks become groups.
 const (
-	sharedBy  = 6    // minimum number of pages that need a chunk at their start, for every page to load it
-	smallSize = 3072 // bytes of a group of chunks and their style sheets below which it is joined with another one
+	sharedBy  = 6    // a chunk that at least this many pages need at their start is loaded with every page
+	smallSize = 3072 // a group with fewer bytes of chunks and style sheets is joined with another one
 )
 
 // group is a script of the build, and its style sheet.
@@ -27,8 +27,8 @@ type group struct {
 
 // makeGroups puts the chunks into groups. The chunks that the root needs are a group. Each other
 // entry point is a group of its own, and so are the chunks that the same entry points need. If
-// these are small, they go to the group of what the same pages need, or to that of a chunk that
-// they import, or of what every page loads.
+// these are small, they go to the group of what is needed by the same entry points that the root
+// imports, or to the group of a chunk that they import, or to what every page loads.
 func (b *bundle) makeGroups() error {
 	importers := b.countUsers()
 	isPage := func(user string) bool {
@@ -70,7 +70,9 @@ func (b *bundle) makeGroups() error {
 		}
 		return strings.Join(c.users, " ")
 	})
-	assign(func(c *chunk, _ func(string) bool) string { return strings.Join(b.pages(c.users, importers), " ") })
+	assign(func(c *chunk, _ func(string) bool) string {
+		return strings.Join(b.rootImports(c.users, importers), " ")
+	})
 	assign(func(c *chunk, isSmall func(string) bool) string {
 		for _, i := range c.imports {
 			if k := keys[i]; k != shared && k != b.root && !isSmall(k) {
@@ -134,19 +136,19 @@ func (b *bundle) countUsers() (importers map[string][]string) {
 	return importers
 }
 
-// pages returns the entry points that the root imports later and that lead to the users.
-func (b *bundle) pages(users []string, importers map[string][]string) []string {
-	pages := map[string]bool{}
+// rootImports returns the entry points that the root imports later and that lead to the users.
+func (b *bundle) rootImports(users []string, importers map[string][]string) []string {
+	found := map[string]bool{}
 	for _, u := range users {
 		walk(u, func(n string) []string {
 			if slices.Contains(importers[n], b.root) {
-				pages[n] = true
+				found[n] = true
 				return nil
 			}
 			return importers[n]
 		}, func(string) {})
 	}
-	return sorted(pages)
+	return sorted(found)
 }
 
 // groupName returns the name of a group: the names of the sources that use it, or of their folders.

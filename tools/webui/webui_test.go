@@ -131,9 +131,10 @@ func TestSmallUI(t *testing.T) {
 	// A page loads early what it needs besides that of every page.
 	const everyPage = `<script type="module" crossorigin src="./assets/main-"></script>`
 	for name, want := range map[string][]string{
-		"index.html":        {everyPage},
-		"pages/plain.html":  {everyPage, `<link rel="modulepreload" crossorigin href="./assets/plain-">`},
-		"pages/styled.html": {everyPage, `<link rel="modulepreload" crossorigin href="./assets/styled-">`, `<link rel="preload" as="style" crossorigin href="./assets/styled-">`},
+		"index.html":       {everyPage},
+		"pages/plain.html": {everyPage, `<link rel="modulepreload" crossorigin href="./assets/plain-">`},
+		"pages/styled.html": {everyPage, `<link rel="modulepreload" crossorigin href="./assets/styled-">`,
+			`<link rel="preload" as="style" crossorigin href="./assets/styled-">`},
 	} {
 		tags := regexp.MustCompile(`<(?:link|script) .*`).FindAllString(s.files[name], -1)
 		for i, tag := range tags {
