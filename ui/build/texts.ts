@@ -1,4 +1,4 @@
-// The catalogue of texts: every text in the sources, for translations, and every text that is not in it.
+// The catalog of texts: every text in the sources, for translations, and every text that is not in it.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -86,7 +86,7 @@ function literal(node: Node | null | undefined): string | null {
   return node?.type === 'Literal' && typeof node.value === 'string' ? node.value : null;
 }
 
-/** A text that users see and that is not in the catalogue, or null. */
+/** A text that users see and that is not in the catalog, or null. */
 function looseIn(node: Node): string | null {
   switch (node.type) {
     case 'JSXText': return words(String(node.value));

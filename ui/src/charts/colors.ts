@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { theme } from '../shell/preferences';
 
-/** Computed colours of tokens, for drawing on a canvas. `names` are without `--`. */
+/** Computed colors of tokens, for drawing on a canvas. `names` are without `--`. */
 export function colorsOf(names: string[], at: Element): Map<string, string> {
   const probe = document.createElement('span');
   at.append(probe);

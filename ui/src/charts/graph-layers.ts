@@ -9,7 +9,7 @@ const labelHeight = 30;
 export interface Layers {
   /** Vertices from top to bottom, by layer from left to right. */
   rows: number[][];
-  /** Neighbours in the layers to the left and to the right. */
+  /** Neighbors in the layers to the left and to the right. */
   left: number[][];
   right: number[][];
   width: number[];

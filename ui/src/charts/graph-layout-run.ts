@@ -17,12 +17,12 @@ export function runLayout(input: GraphInput): GraphLayout {
   const n = input.widths.length;
   const x = new Float64Array(l.width.length);
   const half = new Float64Array(l.width.length); // of the layer of a vertex; negative between layers of nodes
-  const labelled = input.labels?.some((w) => w > 0) ?? false;
-  const gap = labelled ? labelGap : layerGap;
+  const labeled = input.labels?.some((w) => w > 0) ?? false;
+  const gap = labeled ? labelGap : layerGap;
   let right = margin;
   for (const [i, row] of l.rows.entries()) {
     const width = row.reduce((most, v) => Math.max(most, l.width[v]), 0);
-    for (const v of row) [x[v], half[v]] = [right + width / 2, labelled && i % 2 === 1 && l.width[v] === 0 ? -1 : width / 2];
+    for (const v of row) [x[v], half[v]] = [right + width / 2, labeled && i % 2 === 1 && l.width[v] === 0 ? -1 : width / 2];
     right += width + gap;
   }
   const bottom = l.rows.flat().reduce((most, v) => Math.max(most, y[v] + l.height[v] / 2), 0);

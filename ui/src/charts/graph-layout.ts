@@ -14,13 +14,13 @@ export interface GraphInput {
 
 /** Places in pixels. */
 export interface GraphLayout {
-  /** Centres of nodes. */
+  /** Centers of nodes. */
   x: Float32Array;
   y: Float32Array;
   /** Points of edges, x and y in turn; those of edge i are from starts[i] to starts[i + 1]. */
   points: Float32Array;
   starts: Int32Array;
-  /** Centres of the labels of edges, x and y in turn. */
+  /** Centers of the labels of edges, x and y in turn. */
   labels: Float32Array;
   width: number;
   height: number;

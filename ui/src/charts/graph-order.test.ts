@@ -32,7 +32,7 @@ test('crossings are counted, and removed where possible', () => {
   expect(crossed(l)).toBe(0);
 });
 
-test('nodes keep their distance and their order, near their neighbours', () => {
+test('nodes keep their distance and their order, near their neighbors', () => {
   const l = layersOf(graph(7, [0, 1], [0, 2], [0, 3], [1, 4], [2, 5], [3, 6]));
   orderRows(l);
   const y = placeRows(l);

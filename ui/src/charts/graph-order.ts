@@ -5,7 +5,7 @@ import type { Layers } from './graph-layers';
 /** Number of vertices above which less time is spent on each. */
 const many = 1500;
 
-/** Sorts the rows of layers: each vertex goes to the middle of its neighbours, back and forth, and the best order stays. */
+/** Sorts the rows of layers: each vertex goes to the middle of its neighbors, back and forth, and the best order stays. */
 export function orderRows(l: Layers): void {
   const place = new Float64Array(l.width.length);
   const number = (row: number[]): void => row.forEach((v, i) => { place[v] = i; });
@@ -27,7 +27,7 @@ export function orderRows(l: Layers): void {
   l.rows.splice(0, l.rows.length, ...best);
 }
 
-/** Number of crossings between all neighbouring layers. */
+/** Number of crossings between all neighboring layers. */
 export function crossings(l: Layers, place: Float64Array): number {
   let sum = 0;
   for (let i = 0; i + 1 < l.rows.length; i++) {

@@ -1,11 +1,11 @@
-// Heights of vertices: each near the middle of its neighbours, in the order of its layer, and not over another.
+// Heights of vertices: each near the middle of its neighbors, in the order of its layer, and not over another.
 
 import type { Layers } from './graph-layers';
 
 const [nodeGap, edgeGap] = [22, 9];
 const passes = 12;
 
-/** Centres of vertices from top to bottom, in pixels from 0. */
+/** Centers of vertices from top to bottom, in pixels from 0. */
 export function placeRows(l: Layers): Float64Array {
   const y = new Float64Array(l.width.length);
   const offsets = l.rows.map((row) => offsetsOf(l, row));
@@ -33,12 +33,12 @@ function offsetsOf(l: Layers, row: number[]): number[] {
   return out;
 }
 
-/** Moves the vertices of a row as near to the middle of their neighbours as their order allows: the least sum of squares. */
+/** Moves the vertices of a row as near to the middle of their neighbors as their order allows: the least sum of squares. */
 function settle(l: Layers, row: number[], offsets: number[], y: Float64Array, near: (v: number) => number[]): void {
   const blocks: { sum: number; weight: number; size: number }[] = [];
   row.forEach((v, k) => {
     const around = near(v);
-    // Edges through a layer stay level; a vertex without neighbours yields.
+    // Edges through a layer stay level; a vertex without neighbors yields.
     const weight = around.length === 0 ? 0.01 : l.height[v] === 0 ? 4 : around.length;
     const wanted = around.length === 0 ? y[v] : around.reduce((sum, u) => sum + y[u], 0) / around.length;
     blocks.push({ sum: weight * (wanted - offsets[k]), weight, size: 1 });

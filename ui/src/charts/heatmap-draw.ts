@@ -4,7 +4,7 @@ import { shadeOf, type HeatGrid } from './heatmap-model';
 const hues = ['ok', 'mix', 'err'] as const;
 const names = ['heat-0', ...hues.flatMap((h) => [1, 2, 3, 4, 5, 6, 7].map((n) => `heat-${h}-${n}`))];
 
-// Computing colours makes the browser lay out the page first, so they are kept for each theme.
+// Computing colors makes the browser lay out the page first, so they are kept for each theme.
 const kept = { theme: '', colors: new Map<string, string>() };
 
 function colorsIn(theme: string, at: Element): Map<string, string> {
@@ -29,7 +29,7 @@ export function drawHeatmap(canvas: HTMLCanvasElement, g: HeatGrid, width: numbe
   return performance.now() - began;
 }
 
-/** Cells by colour, because changing the colour is the slow part. */
+/** Cells by color, because changing the color is the slow part. */
 function byColor(g: HeatGrid): Map<string, number[]> {
   const groups = new Map<string, number[]>();
   for (let at = 0; at < g.count.length; at++) {

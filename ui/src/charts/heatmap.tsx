@@ -33,7 +33,7 @@ interface HeatmapChartProps {
   slides?: boolean;
 }
 
-/** Durations over time: colour is the number of spans or traces, hue the share of errors. Drag selects, click opens an example; arrow keys do the same. */
+/** Durations over time: color is the number of spans or traces, hue the share of errors. Drag selects, click opens an example; arrow keys do the same. */
 export function HeatmapChart({ data, box, marks, onBox, onOpen, example, slides }: HeatmapChartProps) {
   const plot = useRef<HTMLDivElement>(null);
   const size = useSize(plot);

@@ -37,7 +37,7 @@ export interface TimeChartProps {
   height?: number;
   /** The scale reaches at least to this value, so that small noise stays small. */
   floor?: number;
-  /** Value that is usual: a grey strip. */
+  /** Value that is usual: a gray strip. */
   usual?: number | null;
   marks?: ChartMark[];
   /** Prints the first mark's label; other charts beside it need not repeat it. */

@@ -124,7 +124,7 @@ function DurationChip({ text, onRun }: Omit<Editor, 'period'>) {
 function StatusChip({ text, onRun }: Omit<Editor, 'period'>) {
   const c = [...conditionsOn(text, 'status'), ...conditionsOn(text, 'error')][0];
   const value = !c ? '' : isOn(c, 'error') ? (c.value === 'true' ? t('error') : t('no error')) : opText(c.op) + c.value;
-  // None of those in the editor for other conditions, such as `status != ok`.
+  // What the editor shows as chosen; nothing for a condition such as `status != ok`.
   const status = !c ? '' : isOn(c, 'error') && c.value === 'true' ? 'error' : c.op === '=' ? c.value : undefined;
   const set = (v: string): void => {
     const rest = setCondition(setCondition(text, 'error', '', ''), 'status', '', '');

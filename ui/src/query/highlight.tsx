@@ -10,7 +10,7 @@ function classOf(t: Token): string {
   return { number: css.number, quoted: css.text, operator: css.operator, invalid: css.invalid }[t.kind];
 }
 
-/** A search with its parts in colours. A problem is underlined. */
+/** A search with its parts in colors. A problem is underlined. */
 export function Highlight({ text, problem }: { text: string; problem?: Problem | null }): ComponentChildren {
   const parts: ComponentChildren[] = [];
   let at = 0;

@@ -38,7 +38,7 @@ function matchAt(pattern: RegExp, text: string, at: number): string {
   return pattern.exec(text)?.[0] ?? '';
 }
 
-/** Splits a search into tokens. After an invalid token it goes on, so that the rest keeps its colours. */
+/** Splits a search into tokens. After an invalid token it goes on, so that the rest keeps its colors. */
 export function lex(text: string): Token[] {
   const all: Token[] = [];
   for (let at = matchAt(space, text, 0).length; at < text.length; at += matchAt(space, text, at).length) {

@@ -21,7 +21,7 @@ interface QueryBarProps {
   period: () => Period;
 }
 
-/** The search as text: colours, completion, errors under the token, history. */
+/** The search as text: colors, completion, errors under the token, history. */
 export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarProps) {
   const input = useRef<HTMLInputElement>(null);
   const [caret, setCaret] = useState(0);
@@ -121,10 +121,10 @@ function listKey(e: KeyboardEvent, s: ListState): boolean {
   return false;
 }
 
-/** Shows the colours over the text of the input, which is transparent, at the same scroll position. */
+/** Shows the colors over the text of the input, which is transparent, at the same scroll position. */
 function Overlay({ input, draft, problem, caret, children }: { input: { current: HTMLInputElement | null }; draft: string; problem: Problem | null; caret: number; children: ComponentChildren }) {
-  const colours = useRef<HTMLDivElement>(null);
-  const follow = (): void => { colours.current!.style.transform = `translateX(${-input.current!.scrollLeft}px)`; };
+  const colors = useRef<HTMLDivElement>(null);
+  const follow = (): void => { colors.current!.style.transform = `translateX(${-input.current!.scrollLeft}px)`; };
   useLayoutEffect(follow, [draft, caret]);
   useEffect(() => {
     const el = input.current!;
@@ -134,7 +134,7 @@ function Overlay({ input, draft, problem, caret, children }: { input: { current:
   return (
     <span class={css.text}>
       {children}
-      <span class={css.clip} aria-hidden="true"><div ref={colours} class={css.colours}><Highlight text={draft} problem={problem} /></div></span>
+      <span class={css.clip} aria-hidden="true"><div ref={colors} class={css.colors}><Highlight text={draft} problem={problem} /></div></span>
     </span>
   );
 }

@@ -38,7 +38,7 @@ export function cutAt(name: string, differs = 0): number {
   return low >= 0xdc00 && low < 0xe000 ? at - 1 : at; // not within a character
 }
 
-/** For the names of a list: where each can be cut, so that it differs from its neighbours in the alphabet. */
+/** For the names of a list: where each can be cut, so that it differs from its neighbors in the alphabet. */
 export function cutsOf(names: Iterable<string>): Map<string, number> {
   const sorted = [...new Set(names)].sort();
   const common = (a: string, b: string): number => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import german from '../../texts/de.json';
 import * as f from './format';
-import { setCatalogue } from './text';
+import { setCatalog } from './text';
 import { lastName, parseInstant } from './time-input';
 
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
@@ -39,10 +39,10 @@ describe('format', () => {
 });
 
 describe('format in German', () => {
-  afterEach(() => setCatalogue(null));
+  afterEach(() => setCatalog(null));
 
   it('has the signs and the order of the language', () => {
-    setCatalogue(german);
+    setCatalog(german);
     const t = Date.UTC(2026, 10, 22, 14, 22, 7, 318);
     expect([f.duration(1.84e9), f.percentile(9.49e6), f.axisDuration(1.5e9), f.share(0.0004), f.bytes(41.2e9)].map(plain)).toEqual(['1,84 s', '9,5 ms', '1,5 s', '<0,1 %', '41,2 GB']);
     expect([f.count(1234567), f.short(1460), f.rate(0.001), f.fixed(2.5, 2), f.trimmed(2.5, 2), f.number(-1234567), f.number(0.031249)]).toEqual(['1.234.567', '1,46k', '<0,01', '2,50', '2,5', '−1.234.567', '0,03125']);

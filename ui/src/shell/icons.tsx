@@ -36,7 +36,7 @@ const paths = {
 /** Name of an icon. */
 export type IconName = keyof typeof paths;
 
-/** A decorative icon in the colour of the text. Alone in a control, it needs a name and a title on the control. */
+/** A decorative icon in the color of the text. Alone in a control, it needs a name and a title on the control. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
@@ -71,7 +71,7 @@ const marks = {
 /** Kind of a status mark. */
 export type MarkKind = keyof typeof marks;
 
-/** A status mark: its shape has a meaning without its colour. `label=""` makes it decorative, where a word beside it says the same. */
+/** A status mark: its shape has a meaning without its color. `label=""` makes it decorative, where a word beside it says the same. */
 export function Mark({ kind, size = 14, label = marks[kind].label }: { kind: MarkKind; size?: number; label?: string }) {
   const named = label ? { role: 'img' as const, 'aria-label': label } : { 'aria-hidden': 'true' as const };
   return <svg class={css[kind]} width={size} height={size} viewBox="0 0 14 14" {...named}>{marks[kind].shape}</svg>;

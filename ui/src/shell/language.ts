@@ -2,7 +2,7 @@
 // runs, because modules keep texts. So another choice loads the page again.
 
 import german from '../../texts/de.json?url';
-import type { Catalogue } from './text';
+import type { Catalog } from './text';
 
 /** Languages by their tags, with their own names. */
 export const languages = { en: 'English', de: 'Deutsch' };
@@ -32,13 +32,13 @@ function wantsGerman(): boolean {
 }
 
 /** Without its texts, which can be missing for a moment while the server is updated, the page is English. */
-async function load(url: string): Promise<Catalogue | null> {
+async function load(url: string): Promise<Catalog | null> {
   try {
     const response = await fetch(new URL(url, import.meta.url), { signal: AbortSignal.timeout(timeout) });
     if (!response.ok) return null;
-    const catalogue = (await response.json()) as Catalogue;
-    document.documentElement.lang = catalogue.language;
-    return catalogue;
+    const catalog = (await response.json()) as Catalog;
+    document.documentElement.lang = catalog.language;
+    return catalog;
   } catch {
     return null;
   }

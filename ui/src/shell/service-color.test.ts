@@ -6,7 +6,7 @@ const demo = ['accounts', 'cart', 'catalog', 'checkout', 'email', 'frontend', 'f
 const none: Steps = new Map();
 const distinct = (steps: Steps, names: string[]): number => new Set(names.map((n) => steps.get(n))).size;
 
-describe('colours of services', () => {
+describe('colors of services', () => {
   it('are distinct as long as there are enough, whatever the order of the names', () => {
     const steps = addServices(none, demo);
     expect(distinct(steps, demo)).toBe(demo.length);
@@ -32,7 +32,7 @@ describe('colours of services', () => {
     const moved = view.filter((n) => steps.get(n) !== known.get(n));
     expect(moved.length).toBeLessThanOrEqual(view.length - distinct(known, view));
     expect(steps.get(many[1])).toBe(known.get(many[1]));
-    // A service that is only inferred takes a colour that no other has.
+    // A service that is only inferred takes a color that no other has.
     const inferred = distinctSteps(addServices(none, demo), ['redis', ...demo.slice(0, 4)]).get('redis');
     expect([...addServices(none, demo).values()]).not.toContain(inferred);
   });
@@ -53,7 +53,7 @@ describe('colours of services', () => {
     hide();
   });
 
-  it('are those of before when a page with more services than colours is left', () => {
+  it('are those of before when a page with more services than colors is left', () => {
     const many = Array.from({ length: 3 * colorSteps }, (_, i) => `many-${i}`);
     learnServices(many);
     const before = many.map(serviceColor);
@@ -66,7 +66,7 @@ describe('colours of services', () => {
 
 type Vector = [number, number, number];
 
-/** Colours of the tokens, as linear RGB. */
+/** Colors of the tokens, as linear RGB. */
 const tokens = readFileSync(new URL('./tokens.css', import.meta.url), 'utf8');
 function token(name: string, theme: 'light' | 'dark'): Vector {
   const [, light, dark] = new RegExp(`--${name}: light-dark\\((#\\w{6}), (#\\w{6})\\)`).exec(tokens)!;
@@ -76,7 +76,7 @@ function token(name: string, theme: 'light' | 'dark'): Vector {
 
 const times = (m: number[][], v: Vector): Vector => m.map((row) => row.reduce((sum, x, i) => sum + x * v[i], 0)) as Vector;
 
-/** How people see a colour: all cones, or without one kind of them (Machado, Oliveira and Fernandes 2009). */
+/** How people see a color: all cones, or without one kind of them (Machado, Oliveira and Fernandes 2009). */
 const sights: Record<string, number[][]> = {
   all: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
   protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -105,7 +105,7 @@ describe.each(['light', 'dark'] as const)('the palette of services, %s', (theme)
   });
 
   // OKLab x 100; what can just be seen is about 2.
-  it.each([['all', 8], ['protanopia', 5], ['deuteranopia', 5], ['tritanopia', 5]])('has colours that differ in pairs with %s', (sight, least) => {
+  it.each([['all', 8], ['protanopia', 5], ['deuteranopia', 5], ['tritanopia', 5]])('has colors that differ in pairs with %s', (sight, least) => {
     for (let i = 0; i < colors.length; i++) for (let k = 0; k < i; k++) expect(distance(colors[i], colors[k], sight), `steps ${k + 1} and ${i + 1}`).toBeGreaterThanOrEqual(least);
   });
 

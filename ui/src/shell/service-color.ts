@@ -1,17 +1,17 @@
-// Colours of services. A name prefers a colour by its hash; services that the server knows get distinct ones.
+// Colors of services. A name prefers a color by its hash; services that the server knows get distinct ones.
 
 import { computed, effect, signal } from '@preact/signals';
 import { get } from '../api/client';
 import type { Names } from '../api/types';
 import { config } from './config';
 
-/** Number of colour steps for services, `--svc-1` to `--svc-23`: a prime number, so that every stride reaches all of them. */
+/** Number of color steps for services, `--svc-1` to `--svc-23`: a prime number, so that every stride reaches all of them. */
 export const colorSteps = 23;
 
 /** Maximum number of names whose steps are kept in the browser. */
 const maxKept = 500;
 
-/** Colour steps by name of the service. */
+/** Color steps by name of the service. */
 export type Steps = ReadonlyMap<string, number>;
 
 /** Folded FNV-1a. */
@@ -87,7 +87,7 @@ function stored(): Steps {
   }
 }
 
-/** Services that the server knows, in this browser's memory: the colour of a service stays when others appear. */
+/** Services that the server knows, in this browser's memory: the color of a service stays when others appear. */
 const known = signal<Steps>(stored());
 
 /** Other names that pages have shown, for example inferred services. They stay, too, unless a service of the server needs the step and another one is free. */
@@ -96,7 +96,7 @@ let guests: Steps = new Map();
 /** Services that the page shows together. */
 const shown = signal<readonly string[]>([]);
 
-/** Steps of services. A new object means that colours have changed. */
+/** Steps of services. A new object means that colors have changed. */
 export const serviceSteps = computed(() => distinctSteps(new Map([...guests, ...known.value]), shown.value));
 
 function keep(): void {
@@ -111,7 +111,7 @@ function keep(): void {
 function welcome(names: readonly string[]): void {
   if (names.every((n) => known.peek().has(n) || guests.has(n))) return;
   guests = new Map([...addServices(new Map([...known.peek(), ...guests]), names)].filter(([n]) => !known.peek().has(n)));
-  if (known.peek().size > 0) keep(); // before, colours are only preliminary
+  if (known.peek().size > 0) keep(); // before, colors are only preliminary
 }
 
 /** Takes the names of all services from the server. */
@@ -126,7 +126,7 @@ export function learnServices(names: readonly string[]): void {
   keep();
 }
 
-/** Services that the page shows together get distinct colours, as far as there are enough, until the returned function is called. */
+/** Services that the page shows together get distinct colors, as far as there are enough, until the returned function is called. */
 export function showServices(names: readonly string[]): () => void {
   welcome(names);
   if (names.length !== shown.peek().length || names.some((n, i) => n !== shown.peek()[i])) shown.value = names;
@@ -134,7 +134,7 @@ export function showServices(names: readonly string[]): () => void {
   return () => { if (shown.peek() === own) shown.value = []; };
 }
 
-/** CSS colour of a service. Many services share colours: always show the name, too. */
+/** CSS color of a service. Many services share colors: always show the name, too. */
 export function serviceColor(name: string): string {
   const step = serviceSteps.value.get(name);
   if (step === undefined) welcome([name]);

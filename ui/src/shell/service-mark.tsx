@@ -10,7 +10,7 @@ import css from './service-mark.module.css';
 /** Where the names of services are cut that do not fit. */
 const cuts = computed(() => cutsOf(serviceSteps.value.keys()));
 
-/** The colour mark of a service, for rows where the name stands elsewhere: a square, or a hollow diamond if the service is inferred from its callers. */
+/** The color mark of a service, for rows where the name stands elsewhere: a square, or a hollow diamond if the service is inferred from its callers. */
 export function ServiceSwatch({ name, inferred }: { name: string; inferred?: boolean }) {
   return <span aria-hidden="true" class={classes(css.swatch, inferred && css.inferred)} style={{ '--c': serviceColor(name) }} />;
 }

@@ -32,7 +32,7 @@ export function Failure({ what, error, retry }: { what: string; error: ApiError 
   );
 }
 
-/** Why an answer failed, beside earlier data, or grey rows until there is data. `class` is of an element around them. */
+/** Why an answer failed, beside earlier data, or gray rows until there is data. `class` is of an element around them. */
 export function AnswerState({ what, answer, class: extra, rows, height }: { what: string; answer: Pick<RequestState<unknown>, 'data' | 'error' | 'loading' | 'retry'>; class?: string; rows?: number; height?: string }) {
   const { data, error, loading, retry } = answer;
   if (!error && (data || !loading)) return null;
@@ -51,7 +51,7 @@ export function Messages({ messages }: { messages: ApiMessage[] }) {
   return <Partial>{messages.map((m) => m.msg).join('; ')}</Partial>;
 }
 
-/** Grey rows in place of data that has not come within 300 ms. */
+/** Gray rows in place of data that has not come within 300 ms. */
 export function Skeleton({ rows = 3, height = 'var(--row-h-list)' }: { rows?: number; height?: string }) {
   return (
     <div class={css.skeleton} aria-hidden="true">

@@ -8,31 +8,31 @@ import { translations } from './language';
 export type Values = Record<string, string | number>;
 
 /** Translations of one language: by English text or, for texts with a number, the forms by plural category. */
-export interface Catalogue {
+export interface Catalog {
   /** BCP 47 tag of the language, for plural categories. */
   language: string;
   texts: Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>>>;
 }
 
-const english: Catalogue = { language: 'en', texts: {} };
-let catalogue = english;
+const english: Catalog = { language: 'en', texts: {} };
+let catalog = english;
 let plurals: Intl.PluralRules;
 
 /** Signs in numbers: between digits, and between groups of digits. */
 export let decimal: string, thousands: string;
 
-/** Chooses a language; null is English. The page has that of `language.ts`, a worker gets the page's. */
-export function setCatalogue(chosen: Catalogue | null): void {
-  catalogue = chosen ?? english;
-  plurals = new Intl.PluralRules(catalogue.language);
-  [, , thousands, , , , decimal] = (12345.6).toLocaleString(catalogue.language);
+/** Chooses a language; null is English. The page begins with the texts that `language.ts` loads; a worker gets them from its page. */
+export function setCatalog(chosen: Catalog | null): void {
+  catalog = chosen ?? english;
+  plurals = new Intl.PluralRules(catalog.language);
+  [, , thousands, , , , decimal] = (12345.6).toLocaleString(catalog.language);
 }
 
-setCatalogue(translations);
+setCatalog(translations);
 
 /** Returns a text with values instead of its placeholders: `t('Sort by {key}', { key: 'time' })`. */
 export function t(text: string, values?: Values): string {
-  const found = catalogue.texts[text];
+  const found = catalog.texts[text];
   return fill(typeof found === 'string' ? found : text, values);
 }
 
@@ -45,7 +45,7 @@ export function tn(n: number, one: string, other: string, values?: Values): stri
 }
 
 function form(n: number, one: string, other: string): string {
-  const found = catalogue.texts[other];
+  const found = catalog.texts[other];
   if (typeof found === 'string') return found;
   const category = plurals.select(n);
   return found?.[category] ?? found?.other ?? (n === 1 ? one : other);
@@ -57,7 +57,7 @@ function fill(text: string, values?: Values): string {
 
 /** A text with elements as values: `<Text of="Slower than {usual}" usual={<b>1 s</b>} />`. `null` and `false` are shown as nothing. */
 export function Text({ of, ...values }: { of: string } & Record<string, ComponentChildren>): ComponentChildren[] {
-  const found = catalogue.texts[of];
+  const found = catalog.texts[of];
   return elements(typeof found === 'string' ? found : of, values);
 }
 

@@ -1,7 +1,7 @@
 // What the worker does, apart from exchanging messages.
 
 import type { Envelope, Outline, SpanDetail } from '../api/types';
-import { setCatalogue, t } from '../shell/text';
+import { setCatalog, t } from '../shell/text';
 import { buildModel } from './model/build';
 import { bytesOf } from './model/columns';
 import { findAlso, isSearch } from './model/find';
@@ -22,7 +22,7 @@ export class Handler {
   /** Does one call. Errors can be shown to users. */
   async handle(call: keyof Calls, args: unknown): Promise<unknown> {
     switch (call) {
-      case 'language': return setCatalogue(args as Calls['language']['in']);
+      case 'language': return setCatalog(args as Calls['language']['in']);
       case 'outline': return this.decode(args as Calls['outline']['in']);
       case 'whole': return this.decodeWhole(args as Calls['whole']['in']);
       case 'skew': return this.build((args as Calls['skew']['in']).skew);

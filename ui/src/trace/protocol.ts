@@ -2,7 +2,7 @@
 
 import type { AttributeColumn, AttributeKeys, SpanDetail } from '../api/types';
 import type { Comparison } from '../compare/types';
-import type { Catalogue } from '../shell/text';
+import type { Catalog } from '../shell/text';
 import type { AttributeValues, Extras, FileContent, TraceModel } from './model/types';
 
 /** A file to read. */
@@ -14,7 +14,7 @@ export interface InputFile {
 /** Calls by name: parameters and result. */
 export interface Calls {
   /** Chooses the language of what the worker says. */
-  language: { in: Catalogue; out: void };
+  language: { in: Catalog; out: void };
   /** Decodes an answer of `outline/{id}`. */
   outline: { in: { bytes: ArrayBuffer; skew: boolean }; out: TraceModel };
   /** Decodes an answer of `/api/traces/{id}`, for servers without outlines. */

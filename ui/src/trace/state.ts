@@ -29,7 +29,7 @@ export interface Goal {
 export class TraceState {
   /** Set once the trace is loaded; again when it grows. */
   readonly model = signal<TraceModel>(null!);
-  /** Colours of the services of the model. */
+  /** Colors of the services of the model. */
   readonly colors = computed(() => this.model.value.services.map(serviceColor));
   /** Where names that are too long are cut. */
   private readonly cuts = computed(() => cutsOf(this.model.value.names.slice(0, maxCompared)));

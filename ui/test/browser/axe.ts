@@ -17,7 +17,7 @@ export interface Findings {
 const all: RunOptions = { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } };
 const colors: RunOptions = { resultTypes: ['violations'], runOnly: ['color-contrast', 'link-in-text-block'] };
 
-/** Runs all rules in the light theme, and those of colours in the dark one. */
+/** Runs all rules in the light theme, and those of colors in the dark one. */
 export async function check(page: Page, name: string): Promise<Findings> {
   const findings: Findings = { grave: [], minor: [] };
   for (const [colorScheme, options] of [['light', all], ['dark', colors]] as const) {

@@ -165,7 +165,7 @@ test('facets are one tab stop, and the focused row of results is outlined', () =
   await expect.poll(() => rows(page).first().evaluate((row) => row === document.activeElement && getComputedStyle(row).outlineStyle)).toBe('solid');
 }));
 
-test('the heatmap keeps its colours in forced colours', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+test('the heatmap keeps its colors in forced colors', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
   await page.getByText(`${traces} traces`).first().waitFor();
   const drawn = () => page.getByRole('application').locator('canvas').first().evaluate((c: HTMLCanvasElement) => {
     const { data } = c.getContext('2d')!.getImageData(0, 0, c.width, c.height);

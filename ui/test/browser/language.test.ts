@@ -1,4 +1,4 @@
-// The main pages in German: nothing of the English catalogue is left, nothing overflows, and another choice is kept.
+// The main pages in German: nothing of the English catalog is left, nothing overflows, and another choice is kept.
 
 import { readFileSync } from 'node:fs';
 import type { Browser, Page, Route } from 'playwright-core';

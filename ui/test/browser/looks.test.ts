@@ -1,4 +1,4 @@
-// Colours of services, the font, names that are too long, widths of columns, and the density of rows.
+// Colors of services, the font, names that are too long, widths of columns, and the density of rows.
 
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -43,17 +43,17 @@ async function visit(path: string, use: (page: Page) => Promise<void>): Promise<
   await page.context().close();
 }
 
-/** Services have a colour each once the page knows all of them. */
+/** Services have a color each once the page knows all of them. */
 const known = (page: Page): Promise<unknown> => page.waitForFunction(() => localStorage.getItem('tracing.services') !== null);
 const row = (page: Page, text: string): Locator => page.getByRole('row').filter({ hasText: text }).first();
 const widthOf = async (at: Locator): Promise<number> => Math.round((await at.boundingBox())!.width);
 const heightOf = async (at: Locator): Promise<number> => Math.round((await at.boundingBox())!.height);
 
-test('services have distinct colours, the same on each page', () => visit('/services', async (page) => {
+test('services have distinct colors, the same on each page', () => visit('/services', async (page) => {
   await known(page);
-  const colours = (): Promise<string[]> => Promise.all(services.map((s) => page.getByTitle(s, { exact: true }).first().locator('[aria-hidden]').evaluate((e) => getComputedStyle(e).backgroundColor)));
+  const colors = (): Promise<string[]> => Promise.all(services.map((s) => page.getByTitle(s, { exact: true }).first().locator('[aria-hidden]').evaluate((e) => getComputedStyle(e).backgroundColor)));
   await page.getByTitle(services[17], { exact: true }).first().waitFor();
-  const all = await colours();
+  const all = await colors();
   expect(new Set(all).size).toBe(services.length);
   await page.goto(`${url}/trace/${id}`);
   await row(page, services[17]).waitFor();

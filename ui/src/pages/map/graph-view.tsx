@@ -6,7 +6,7 @@ import { useKeys } from '../../shell/keys';
 import { serviceColor } from '../../shell/service-color';
 import { t, tn } from '../../shell/text';
 import { isFailing, isSlow, type Graph, type MapEdge, type MapNode } from './model';
-import { isLabelled, shortName, valueOf, widthOf, type Metric } from './picture';
+import { isLabeled, shortName, valueOf, widthOf, type Metric } from './picture';
 import { nodeHeight, type Placed } from './use-layout';
 import { useZoom } from './use-zoom';
 import css from './graph-view.module.css';
@@ -100,7 +100,7 @@ function stateOf(n: MapNode, { focus, pick }: GraphViewProps): string {
   return n.name === focus ? 'focus' : pick.length === 1 && pick[0] === n.name ? 'picked' : isFailing(n, n.requests) ? 'bad' : '';
 }
 
-/** Arrow heads in the colours of edges. */
+/** Arrow heads in the colors of edges. */
 function Arrows() {
   return (
     <defs>
@@ -191,7 +191,7 @@ function Edges({ placed, focus, pick, metric, hover, onPick, onHover, dragged }:
           </g>
         );
       })}
-      {order.map((i) => (levels[i] > 1 || isLabelled(graph, graph.edges[i], focus) ? <Label key={i} placed={placed} i={i} /> : null))}
+      {order.map((i) => (levels[i] > 1 || isLabeled(graph, graph.edges[i], focus) ? <Label key={i} placed={placed} i={i} /> : null))}
     </>
   );
 }

@@ -68,7 +68,7 @@ export function widthOf(value: number, largest: number): number {
 }
 
 /** Whether an edge always has a label. In small maps, edges of the focus have one, too. */
-export function isLabelled(g: Graph, e: MapEdge, focus: string): boolean {
+export function isLabeled(g: Graph, e: MapEdge, focus: string): boolean {
   if (isFailing(e, e.calls) || isSlow(e)) return true;
   return focus !== '' && g.edges.length <= 60 && (g.nodes[e.from].name === focus || g.nodes[e.to].name === focus);
 }

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { layoutGraph, type GraphLayout } from '../../charts/graph-layout';
 import type { Graph } from './model';
-import { isLabelled, nodeWidth } from './picture';
+import { isLabeled, nodeWidth } from './picture';
 
 /** Height of a node in pixels. */
 export const nodeHeight = 42;
@@ -20,7 +20,7 @@ export interface Placed {
 
 /** Lays out a graph in the worker. The last layout stays until the next one is there; new numbers alone need none. */
 export function useLayout(graph: Graph, focus: string): { placed: Placed | null; busy: boolean; error: Error | null } {
-  const labels = useMemo(() => Float32Array.from(graph.edges, (e) => (isLabelled(graph, e, focus) ? labelWidth : 0)), [graph, focus]);
+  const labels = useMemo(() => Float32Array.from(graph.edges, (e) => (isLabeled(graph, e, focus) ? labelWidth : 0)), [graph, focus]);
   const shape = useMemo(() => shapeOf(graph, labels), [graph, labels]);
   const [state, setState] = useState<{ placed: Placed | null; error: Error | null }>({ placed: null, error: null });
   useEffect(() => {

@@ -65,7 +65,7 @@ function requestsText(calls: number, seconds: number): string {
   return calls / seconds < minRate ? t('{calls} in total', { calls: count(calls) }) : `${rate(calls / seconds)}/s`;
 }
 
-/** Red marks the exception: usual errors are grey-blue. Without anything to compare with, they may be one. */
+/** Red marks the exception: usual errors are gray-blue. Without anything to compare with, they may be one. */
 function errorColors(now: number, usual: number | null): { color: string; fill: string } {
   const exception = now > 0 && (usual === null || now >= usual * notable);
   return exception ? { color: 'var(--error-solid)', fill: 'var(--error-soft)' } : { color: 'var(--series-p95)', fill: 'var(--bg-hover)' };
@@ -99,7 +99,7 @@ function Chart({ title, value, note, chart, class: extra }: { title: string; val
   );
 }
 
-/** The comparison with the usual: colour only if it is notable and a change for the worse. `most` is the highest point of the line. */
+/** The comparison with the usual: color only if it is notable and a change for the worse. `most` is the highest point of the line. */
 function Note({ now, usual, most = 0, format, worse }: { now: number | null; usual: number | null; most?: number; format: (x: number) => string; worse?: 'error' | 'warn' }) {
   if (now === null || usual === null) return null;
   if (usual === 0) return <span class={classes(css.note, now > 0 && worse && css[worse])}>{now === 0 ? t('as usual') : t('usually 0')}</span>;

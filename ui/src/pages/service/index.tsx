@@ -24,7 +24,7 @@ import { figuresOf, figuresSeconds, figuresText, hadErrors, judge, silentSince }
 import { Examples } from './examples';
 import { Facts, instancesIn, useFacets } from './facts';
 import { OperationHeat } from './heat';
-import { Neighbours } from './neighbours';
+import { Neighbors } from './neighbors';
 import { Operations } from './operations';
 import { roleQuery, spansOf } from './queries';
 import { asServices, mainRole, markedOperation, missingKind, roleOf, roleOfKind, used } from './roles';
@@ -116,7 +116,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
               {marked && capable('aggregates') && <OperationHeat service={name} operation={marked.operation.name} start={data.start} end={data.end} />}
             </div>
             <aside class={css.aside} aria-label={t('Callers, calls and examples')}>
-              {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={figuresSeconds(main.total, data)} of={figuresText(main.total, data)} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('This server\'s store does not count calls between services.')}</Partial>}
+              {capable('dependencies') ? <Neighbors answer={map} service={name} seconds={figuresSeconds(main.total, data)} of={figuresText(main.total, data)} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('This server\'s store does not count calls between services.')}</Partial>}
               <Examples key={role.role} service={name} role={role.role} p95={figuresOf(role.total).p95} start={data.start} end={data.end} />
             </aside>
           </div>
@@ -176,7 +176,7 @@ function Nothing({ name, answer, map }: { name: string; answer: RequestState<One
         </Empty>
         <Messages messages={answer.messages} />
       </div>
-      {map.data && <div class={css.notice}><Neighbours answer={map} service={name} seconds={1} /></div>}
+      {map.data && <div class={css.notice}><Neighbors answer={map} service={name} seconds={1} /></div>}
     </div>
   );
 }

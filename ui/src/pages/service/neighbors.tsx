@@ -13,7 +13,7 @@ import { spansOf } from './queries';
 import css from './service.module.css';
 
 /** The other end of calls. */
-export interface Neighbour {
+export interface Neighbor {
   name: string;
   /** It has no spans of its own. */
   peer: boolean;
@@ -24,10 +24,10 @@ export interface Neighbour {
 }
 
 /** The callers of a service, or what it calls: most calls first. */
-export function neighboursOf(m: ServiceMap, service: string, side: 'callers' | 'calls'): Neighbour[] {
+export function neighborsOf(m: ServiceMap, service: string, side: 'callers' | 'calls'): Neighbor[] {
   const self = m.nodes.name.findIndex((n, i) => n === service && !m.nodes.peer[i]);
   const [here, there] = side === 'callers' ? [m.edges.child, m.edges.parent] : [m.edges.parent, m.edges.child];
-  const list: Neighbour[] = [];
+  const list: Neighbor[] = [];
   here.forEach((node, i) => {
     if (node !== self || self < 0 || there[i] === self) return;
     list.push({ name: m.nodes.name[there[i]], peer: m.nodes.peer[there[i]], connection: m.nodes.connection[there[i]], calls: m.edges.calls[i], errors: m.edges.errors[i], p95: m.edges.p95[i] });
@@ -40,13 +40,13 @@ const failingFrom = 0.01;
 const failingErrors = 5;
 
 /** Callers and calls of a service with rate, errors and p95. `of`: the time of the numbers. `outgoing`: it has client or producer spans. */
-export function Neighbours({ answer, service, seconds, of = '', outgoing: some }: { answer: RequestState<ServiceMap>; service: string; seconds: number; of?: string; outgoing?: boolean }) {
+export function Neighbors({ answer, service, seconds, of = '', outgoing: some }: { answer: RequestState<ServiceMap>; service: string; seconds: number; of?: string; outgoing?: boolean }) {
   const { data, messages } = answer;
   if (!data) return <AnswerState what={t('Callers and calls')} answer={answer} rows={6} height="28px" />;
-  const callers = neighboursOf(data, service, 'callers');
-  const calls = neighboursOf(data, service, 'calls');
-  const between = (n: Neighbour, error = ''): string => spansOf(n.name) + ' > ' + spansOf(service, error);
-  const outgoing = (n: Neighbour, error = ''): string => edgeQuery({ name: service }, n, error);
+  const callers = neighborsOf(data, service, 'callers');
+  const calls = neighborsOf(data, service, 'calls');
+  const between = (n: Neighbor, error = ''): string => spansOf(n.name) + ' > ' + spansOf(service, error);
+  const outgoing = (n: Neighbor, error = ''): string => edgeQuery({ name: service }, n, error);
   return (
     <>
       <List service={service} of={of} title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it starts traces, or its callers are not instrumented.')} />
@@ -60,9 +60,9 @@ interface ListProps {
   service: string;
   title: string;
   of: string;
-  list: Neighbour[];
+  list: Neighbor[];
   seconds: number;
-  query: (n: Neighbour, error?: string) => string;
+  query: (n: Neighbor, error?: string) => string;
   empty: string;
 }
 
@@ -83,13 +83,13 @@ function List({ service, title, of, list, seconds, query, empty }: ListProps) {
   );
 }
 
-function Edge({ n, seconds, query }: { n: Neighbour; seconds: number; query: ListProps['query'] }) {
+function Edge({ n, seconds, query }: { n: Neighbor; seconds: number; query: ListProps['query'] }) {
   const part = n.calls > 0 ? n.errors / n.calls : 0;
   const failing = part >= failingFrom && n.errors >= failingErrors;
   const explore = (error = ''): string => link({ page: 'explore' }, { q: query(n, error) });
   return (
     <tr data-row>
-      <th scope="row"><a class={css.neighbour} href={n.peer ? explore() : link({ page: 'service', name: n.name })}><ServiceMark name={n.name} inferred={n.peer} /></a></th>
+      <th scope="row"><a class={css.neighbor} href={n.peer ? explore() : link({ page: 'service', name: n.name })}><ServiceMark name={n.name} inferred={n.peer} /></a></th>
       <td class={css.number}><a class={css.cellLink} href={explore()} title={tn(n.calls, '{n} call', '{n} calls', { n: count(n.calls) }) + '. ' + t('Traces with these calls')}>{rate(n.calls / seconds)}</a></td>
       <td class={classes(css.number, failing ? css.failing : n.errors === 0 && css.zero)}>{n.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('{failed} of {calls} failed', { failed: count(n.errors), calls: count(n.calls) }) + '. ' + t('Traces with failed calls')}>{share(part)}</a> : '0'}</td>
       <td class={css.number}>{n.p95 === null ? none : percentile(n.p95)}</td>

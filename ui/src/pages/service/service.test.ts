@@ -6,7 +6,7 @@ import { judge } from '../overview/health';
 import { time } from '../../shell/format';
 import { calleeField, calleesOf } from './callees';
 import { textsApart } from './examples';
-import { neighboursOf } from './neighbours';
+import { neighborsOf } from './neighbors';
 import { operationQuery, roleQuery, slower } from './queries';
 import { asServices, mainRole, markedOperation, missingKind, timeShare } from './roles';
 import { causesOf, serviceSentence } from './sentence';
@@ -93,16 +93,16 @@ describe('queries', () => {
   });
 });
 
-describe('neighbours', () => {
+describe('neighbors', () => {
   const map: ServiceMap = {
     start: '0', end: '1', measured: true,
     nodes: { name: ['web', 'pay', 'db', 'pay'], peer: [false, false, true, true], connection: ['', '', 'database', ''], requests: [1, 1, 1, 1], errors: [0, 0, 0, 0], p95: [1, 1, 1, 1] },
     edges: { parent: [0, 1, 1, 1, 0], child: [1, 2, 0, 1, 3], calls: [5, 7, 9, 3, 1], errors: [1, 0, 0, 0, 0], timed: [5, 7, 9, 3, 1], p50: [1, 1, 1, 1, 1], p95: [2, 3, 4, 5, 6], connections: [[], [], [], [], []] },
   };
   it('lists callers and calls by their number, without calls to itself', () => {
-    expect(neighboursOf(map, 'pay', 'callers')).toEqual([{ name: 'web', peer: false, connection: '', calls: 5, errors: 1, p95: 2 }]);
-    expect(neighboursOf(map, 'pay', 'calls').map((n) => n.name)).toEqual(['web', 'db']);
-    expect(neighboursOf(map, 'unknown', 'calls')).toEqual([]);
+    expect(neighborsOf(map, 'pay', 'callers')).toEqual([{ name: 'web', peer: false, connection: '', calls: 5, errors: 1, p95: 2 }]);
+    expect(neighborsOf(map, 'pay', 'calls').map((n) => n.name)).toEqual(['web', 'db']);
+    expect(neighborsOf(map, 'unknown', 'calls')).toEqual([]);
   });
 });
 

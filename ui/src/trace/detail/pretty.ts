@@ -1,4 +1,4 @@
-// Formats JSON and SQL for reading, with the kinds of their tokens for colours.
+// Formats JSON and SQL for reading, with the kinds of their tokens for colors.
 
 /** A piece of code and what it is. */
 export interface Token {

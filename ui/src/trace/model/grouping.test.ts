@@ -5,7 +5,7 @@ import { groupBy, ownValues, quantile, ranksOf, sortedBy, timeOnPath, totalsOf }
 import { deepOutline, largeOutline, outlineOf, randomOutline, seeded, span } from './samples';
 import { buildModel } from './build';
 import { buildGraph } from './graph';
-import { laneIndex, neighbour, spanAt } from './lanes';
+import { laneIndex, neighbor, spanAt } from './lanes';
 import type { SpanDetail } from '../../api/types';
 import type { TraceModel } from './types';
 
@@ -69,8 +69,8 @@ describe('lanes', () => {
     expect(name(spanAt(m, index, 2, 31.2, 1))).toBe('a2');
     expect(name(spanAt(m, index, 2, 30.5, 1))).toBe('a1');
     expect(spanAt(m, index, 9, 15, 0)).toBe(-1);
-    expect(name(neighbour(index, 2, 2, 1))).toBe('a2');
-    expect(neighbour(index, 2, 2, -1)).toBe(-1);
+    expect(name(neighbor(index, 2, 2, 1))).toBe('a2');
+    expect(neighbor(index, 2, 2, -1)).toBe(-1);
   });
 });
 

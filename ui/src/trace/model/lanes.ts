@@ -62,7 +62,7 @@ export function spanAt(m: Times, index: LaneIndex, lane: number, time: number, t
 }
 
 /** The span before (-1) or after (1) another one in its lane, or -1. */
-export function neighbour(index: LaneIndex, lane: number, span: number, step: 1 | -1): number {
+export function neighbor(index: LaneIndex, lane: number, span: number, step: 1 | -1): number {
   const row = index.spans.subarray(index.offset[lane], index.offset[lane + 1]);
   const at = row.indexOf(span);
   return at < 0 ? -1 : row[at + step] ?? -1;

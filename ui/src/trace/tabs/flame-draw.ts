@@ -14,7 +14,7 @@ export const laneHeight = 20;
 /** What is drawn. */
 export interface Scene {
   model: TraceModel;
-  /** Colours of the services of the model. */
+  /** Colors of the services of the model. */
   services: readonly string[];
   index: LaneIndex;
   axis: Axis;
@@ -30,7 +30,7 @@ export interface Scene {
   height: number;
 }
 
-/** Colours of the theme, as the canvas takes them. */
+/** Colors of the theme, as the canvas takes them. */
 interface Colors {
   bar: Map<string, string>;
   solid: Map<string, string>;

@@ -9,7 +9,7 @@ import { Progress } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { navigate } from '../../shell/url';
 import { timeOnPath } from '../model/grouping';
-import { laneIndex, neighbour, spanAt, type LaneIndex } from '../model/lanes';
+import { laneIndex, neighbor, spanAt, type LaneIndex } from '../model/lanes';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, type Extras, type TraceModel } from '../model/types';
 import { activeSpan, bringIntoZoom, setCursor, zoomTo } from '../moves';
@@ -143,8 +143,8 @@ function useFlameKeys(state: TraceState, index: LaneIndex, extras: Extras, base:
   useKeys(t('Flame graph'), [
     { keys: ['ArrowDown', 'j'], label: t('Go to the first child'), run: go((s) => (subtree[s] > 1 ? s + 1 : -1)) },
     { keys: ['ArrowUp', 'k'], label: t('Go to the parent'), run: go((s) => (s === root ? -1 : parent[s])) },
-    { keys: ['ArrowRight'], label: t('Next span in the lane'), run: go((s) => neighbour(index, extras.lane[s] - base, s, 1)) },
-    { keys: ['ArrowLeft'], label: t('Previous span in the lane'), run: go((s) => neighbour(index, extras.lane[s] - base, s, -1)) },
+    { keys: ['ArrowRight'], label: t('Next span in the lane'), run: go((s) => neighbor(index, extras.lane[s] - base, s, 1)) },
+    { keys: ['ArrowLeft'], label: t('Previous span in the lane'), run: go((s) => neighbor(index, extras.lane[s] - base, s, -1)) },
   ]);
 }
 

@@ -9,7 +9,7 @@ import { layers, usualRange } from './layers';
 import type { RowContext } from './row';
 import css from './row.module.css';
 
-/** Colour of the shown service. The bar takes it as its text colour: custom properties would be inherited by each row at a cost. */
+/** Color of the shown service. The bar takes it as its text color: custom properties would be inherited by each row at a cost. */
 const colorOf = ({ model, colors }: RowContext, span: number): string => colors[shownService(model, span)];
 const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
 

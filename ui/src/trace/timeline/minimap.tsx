@@ -73,7 +73,7 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   return <canvas ref={canvas} class={css.canvas} style={{ width: `${Math.floor(width)}px` }} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} />;
 }
 
-/** Resolves colours of the tokens for a canvas. */
+/** Resolves colors of the tokens for a canvas. */
 function resolver(canvas: HTMLCanvasElement): (color: string) => string {
   const probe = document.createElement('span');
   canvas.parentElement!.append(probe);

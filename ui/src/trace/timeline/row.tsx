@@ -12,7 +12,7 @@ import css from './row.module.css';
 /** What all rows have in common. A new object means that all rows change. */
 export interface RowContext {
   model: TraceModel;
-  /** Colours of the services of the model. */
+  /** Colors of the services of the model. */
   colors: readonly string[];
   rows: Rows;
   axis: Axis;

@@ -44,7 +44,7 @@ export interface BreakLabel extends Break {
 
 /** What stands on an axis: ticks in the parts between its breaks, also where a part begins, and how much each break leaves out. */
 export function marks(axis: Axis): { ticks: Tick[]; breaks: BreakLabel[] } {
-  const breaks = labelled(breaksOn(axis));
+  const breaks = labeled(breaksOn(axis));
   if (breaks.length === 0) return { ticks: ticks(axis.from, axis.to, axis.width), breaks };
   const step = roundStep(minSpace / axis.scale);
   const { from, to } = axis.times;
@@ -58,7 +58,7 @@ export function marks(axis: Axis): { ticks: Tick[]; breaks: BreakLabel[] } {
 }
 
 /** Places the labels of breaks in their middle, where they do not cover each other. */
-function labelled(breaks: Break[]): BreakLabel[] {
+function labeled(breaks: Break[]): BreakLabel[] {
   let free = 0;
   return breaks.map((b) => {
     const label = t('{time} idle', { time: duration(b.time) });
@@ -90,7 +90,7 @@ const tickIndent = 5;
 
 const units: [number, string][] = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']];
 
-/** Text of a time on an axis, exact enough to tell it from its neighbour `step` nanoseconds away. */
+/** Text of a time on an axis, exact enough to tell it from its neighbor `step` nanoseconds away. */
 export function tickLabel(at: number, step: number): string {
   if (at >= 60 * second) return longLabel(at, step);
   if (at === 0 || step >= at / 100) return axisDuration(at);

@@ -23,7 +23,7 @@ describe('ticks', () => {
     }
   });
 
-  it('tells neighbours apart in a zoomed trace', () => {
+  it('tells neighbors apart in a zoomed trace', () => {
     const labels = ticks(1.234e9, 1.2341e9, 900).map((t) => t.label);
     expect(new Set(labels).size).toBe(labels.length);
     expect(labels[1]).toBe(`1.23401${thin}s`);

@@ -3,7 +3,7 @@ import type { AttributeLine, CallPaths } from '../../../api/explain';
 import { hasStructure, withSet } from '../../../query/sets';
 import { emptyView, type View } from '../../../shell/url';
 import type { Run } from '../run';
-import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
+import { framesOf, neighbor, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
 import { explainParams, selectedRun, selectedSearch } from './selection';
 import { ticks } from './values';
 import { callText, differenceText, noteOf, sameOf, valueName } from './words';
@@ -35,12 +35,12 @@ describe('icicle', () => {
 
   it('moves between frames', () => {
     const frames = framesOf(paths, times, 'difference', -1, 0.01);
-    expect(['ArrowDown', 'ArrowUp', 'ArrowRight', 'Home', 'a'].map((key) => neighbour(frames, paths, 1, key))).toEqual([2, 0, 1, 0, -1]);
-    expect(neighbour(frames, paths, 2, 'ArrowRight')).toBe(4);
-    expect(neighbour(frames, paths, 3, 'ArrowRight')).toBe(0);
+    expect(['ArrowDown', 'ArrowUp', 'ArrowRight', 'Home', 'a'].map((key) => neighbor(frames, paths, 1, key))).toEqual([2, 0, 1, 0, -1]);
+    expect(neighbor(frames, paths, 2, 'ArrowRight')).toBe(4);
+    expect(neighbor(frames, paths, 3, 'ArrowRight')).toBe(0);
   });
 
-  it('colours the change of own time', () => {
+  it('colors the change of own time', () => {
     const scale = scaleOf(paths, times);
     expect(scale).toBe(40);
     expect([40, 17, 5, 1, 0, -10].map((change) => shadeOf(change, scale))).toEqual([4, 4, 3, 2, 0, -3]);

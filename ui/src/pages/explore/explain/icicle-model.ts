@@ -2,7 +2,7 @@
 
 import type { CallPaths } from '../../../api/explain';
 
-/** What the width of the frames shows: the selected traces, coloured by the difference, or one side alone. */
+/** What the width of the frames shows: the selected traces, colored by the difference, or one side alone. */
 export type IcicleSide = 'difference' | 'selected' | 'rest';
 
 /** Times of the call paths of an explanation: means in nanoseconds, with everything below a path in `total`. */
@@ -80,7 +80,7 @@ export function treeOrder(p: CallPaths): number[] {
   return out;
 }
 
-/** Strength of a colour for a change of own time, from -4 (shrank) to 4 (grew); `scale` is the largest change. */
+/** Strength of a color for a change of own time, from -4 (shrank) to 4 (grew); `scale` is the largest change. */
 export function shadeOf(change: number, scale: number): number {
   const part = scale > 0 ? Math.abs(change) / scale : 0;
   const level = part > 0.4 ? 4 : part > 0.1 ? 3 : part > 0.02 ? 2 : part > 0.005 ? 1 : 0;
@@ -99,7 +99,7 @@ export function scaleOf(p: CallPaths, times: PathTimes): number {
 }
 
 /** The frame next to another one after an arrow key: caller, first call, or the frame beside it at the same depth. */
-export function neighbour(frames: Frame[], p: CallPaths, at: number, key: string): number {
+export function neighbor(frames: Frame[], p: CallPaths, at: number, key: string): number {
   const current = frames.find((f) => f.path === at);
   if (!current) return frames[0]?.path ?? -1;
   const level = frames.filter((f) => f.depth === current.depth);

@@ -4,7 +4,7 @@ import { Button, classes, Segmented } from '../../../shell/controls';
 import { count, duration } from '../../../shell/format';
 import { serviceColor } from '../../../shell/service-color';
 import { t, tn } from '../../../shell/text';
-import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, type Frame, type IcicleSide, type PathTimes } from './icicle-model';
+import { framesOf, neighbor, scaleOf, shadeOf, totalsOf, type Frame, type IcicleSide, type PathTimes } from './icicle-model';
 import { PathTable } from './path-table';
 import { callText, differenceText } from './words';
 import css from './icicle.module.css';
@@ -18,7 +18,7 @@ interface IcicleProps {
   href: (path: number) => string;
 }
 
-/** The critical paths of both sides as one tree: width is the time of a call path, colour the change of its own time. The table has the same numbers. */
+/** The critical paths of both sides as one tree: width is the time of a call path, color the change of its own time. The table has the same numbers. */
 export function Icicle({ data, path, onPath, href }: IcicleProps) {
   const { paths } = data;
   const [side, setSide] = useState<IcicleSide>('difference');
@@ -70,7 +70,7 @@ function Frames({ paths, times, side, root, path, onPath, onRoot }: FramesProps)
     if (e.key === 'Enter' || e.key === ' ') onRoot(root === current ? -1 : current);
     else if (e.key === 'Escape' && root >= 0) onRoot(-1);
     else {
-      const next = neighbour(frames, paths, current, e.key);
+      const next = neighbor(frames, paths, current, e.key);
       if (next < 0) return;
       onPath(next);
       list.current!.querySelector<HTMLElement>(`[data-path="${next}"]`)?.focus();

@@ -7,7 +7,7 @@ import css from './values.module.css';
 const height = 30;
 const bar = 6;
 
-/** Durations of the traces with each value of a key: the selected ones in the colour of the selection. */
+/** Durations of the traces with each value of a key: the selected ones in the color of the selection. */
 export function Values({ line }: { line: AttributeLine }) {
   const { first, values } = line.values;
   const buckets = values[0]?.selected.length ?? 0;

@@ -103,7 +103,7 @@ function runOf(q: string, heat: Heatmap | null): Run {
   return { q, select: [], from, to, start: nanos(from), end: nanos(to) };
 }
 
-/** The connection in a few words; colour is not the only sign. */
+/** The connection in a few words; color is not the only sign. */
 function State({ live, paused }: { live: LiveState; paused: boolean }) {
   const { connection, status } = live;
   const state = paused && connection.state === 'open' ? 'paused' : connection.state;
