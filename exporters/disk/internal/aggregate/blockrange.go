@@ -3,46 +3,58 @@ package aggregate
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// rangeBlocks is the number of blocks of a segment whose counts are kept together. The last range
-// of a segment may have fewer.
-const rangeBlocks = 128
+// Counts of rangeBlocks blocks of a segment are kept together, and at both ends of a window, counts
+// of shorter ranges: each has 1/rangeFactor of the blocks of a longer one, at least
+// 1/shortRanges of rangeBlocks. The last range of a segment may have fewer.
+const (
+	rangeBlocks = 128
+	rangeFactor = 4
+	shortRanges = 16
+)
 
 // keptValues is the number of values that are kept of a field that has too many to count all; see
 // storequery.FacetCounter.Append.
 const keptValues = 100
 
-// rangeEnd returns the end of the range of blocks that begins at a block of the sample. It returns
-// at if no range begins there, or if the sample or the window lacks a part of it.
+// rangeEnd returns the end of the longest range of blocks that begins at a block of the sample. It
+// returns at if no range begins there that is within both the sample and the window.
 func (s *rowScan) rangeEnd(at, end int) (int, error) {
-	a, first := s.agg, s.sample.blocks[at].block
-	if _, ok := a.session.Sources[s.src].(source.Statistics); !ok || a.counts == nil || first%a.rangeBlocks != 0 {
+	a := s.agg
+	if _, ok := a.session.Sources[s.src].(source.Statistics); !ok || a.counts == nil {
 		return at, nil
 	}
 	all, err := a.session.Blocks(s.src)
 	if err != nil {
 		return at, err
 	}
-	n := min(a.rangeBlocks, len(all)-first)
-	if n > end-at || s.sample.blocks[at+n-1].block != first+n-1 {
-		return at, nil
-	}
-	for i := range n {
-		if !s.window.Covers(s.sample.blocks[at+i].info) {
-			return at, nil
+	first := s.sample.blocks[at].block
+	for size := a.rangeBlocks; size >= max(a.rangeBlocks/shortRanges, 1); size /= rangeFactor {
+		n := min(size, len(all)-first)
+		if first%size == 0 && n <= end-at && s.coversRange(at, n) {
+			return at + n, nil
 		}
 	}
-	return at + n, nil
+	return at, nil
+}
+
+// coversRange reports whether n blocks of the sample follow each other and lie within the window.
+func (s *rowScan) coversRange(at, n int) bool {
+	blocks := s.sample.blocks[at : at+n]
+	return blocks[n-1].block == blocks[0].block+n-1 &&
+		!slices.ContainsFunc(blocks, func(b sampledBlock) bool { return !s.window.Covers(b.info) })
 }
 
 // countRange adds the counts of a range. It takes them from the cache, or counts the range and
 // caches the counts.
 func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 	a := s.agg
-	counts := a.counts.find(a.session.Sources[s.src], s.sample.blocks[from].block)
+	key := rangeKey{a.session.Sources[s.src], s.sample.blocks[from].block, end - from, a.counts.question}
+	counts := a.counts.find(key)
 	if counts != nil {
 		a.rowsRead += countRows(s.sample.blocks[from:end])
 		s.add(counts)
@@ -67,7 +79,7 @@ func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 	counts, complete := scan.counted()
 	s.add(counts)
 	if err == nil && ctx.Err() == nil && complete && a.session.DamagedParts() == damaged {
-		a.counts.keep(a.session.Sources[s.src], s.sample.blocks[from].block, counts)
+		a.counts.keep(key, counts)
 	}
 	return err
 }

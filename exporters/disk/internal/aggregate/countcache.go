@@ -25,11 +25,11 @@ func newCountCache(limit int64) countCache {
 	return countCache{limit: limit, counts: make(map[rangeKey]*rangeCounts)}
 }
 
-// rangeKey identifies a range of blocks, by its first block, and what is counted there.
+// rangeKey identifies a range of blocks and what is counted there.
 type rangeKey struct {
-	source   source.Source
-	first    int
-	question string
+	source        source.Source
+	first, blocks int
+	question      string
 }
 
 // rangeCounts is what a query counted in a range of blocks. It does not change.
@@ -79,10 +79,10 @@ func (c *countCache) begin(a *aggregation) *countUse {
 }
 
 // find returns the counts of a range of blocks, or nil.
-func (u *countUse) find(src source.Source, first int) *rangeCounts {
+func (u *countUse) find(key rangeKey) *rangeCounts {
 	u.cache.mu.Lock()
 	defer u.cache.mu.Unlock()
-	found := u.cache.counts[rangeKey{src, first, u.question}]
+	found := u.cache.counts[key]
 	if found != nil {
 		found.lastUse = u.number
 	}
@@ -94,11 +94,10 @@ const maxCountShare = 4
 
 // keep adds counts. If memory is short, it evicts counts that only earlier queries used. If that is
 // not enough, it does not add the new ones.
-func (u *countUse) keep(src source.Source, first int, counts *rangeCounts) {
+func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	c := u.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := rangeKey{src, first, u.question}
 	if c.counts[key] != nil || counts.memory() > c.limit/maxCountShare {
 		return
 	}

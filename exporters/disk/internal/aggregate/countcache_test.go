@@ -24,7 +24,7 @@ func keptStore(t *testing.T) (realStore, scan.Range) {
 	t.Helper()
 	const spans, sealed = 50_000, 20
 	s := newRealStore(t, 1, scan.Options{Decoders: 2})
-	s.partRows, s.rangeBlocks = 1, 2
+	s.partRows, s.rangeBlocks = 1, 4
 	n := 0
 	for r := range bench.New(7, scantest.Day).Requests(spans, 512) {
 		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
