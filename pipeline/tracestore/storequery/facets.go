@@ -2,7 +2,6 @@ package storequery
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
@@ -213,7 +212,7 @@ func (c *FacetCounter) Merge(o *FacetCounter) {
 // appends only the given number of values, in the order of a result, and counts the rest as other
 // values; if the query requests all values, it appends all.
 func (c *FacetCounter) Append(dst []byte, values int) []byte {
-	dst = appendNumbers(dst, c.spans, c.selected)
+	dst = appendNumbers(dst, one(c.short), c.spans, c.selected)
 	for _, f := range c.fields {
 		if f.spans+f.other+uint64(len(f.values)) == 0 {
 			continue
@@ -239,42 +238,22 @@ func (c *FacetCounter) Append(dst []byte, values int) []byte {
 	return dst
 }
 
-func appendNumbers(dst []byte, list ...uint64) []byte {
-	for _, n := range list {
-		dst = binary.AppendUvarint(dst, n)
-	}
-	return dst
-}
-
-func appendText(dst []byte, s string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
-}
-
 // Add counts what Append has appended.
-func (c *FacetCounter) Add(b []byte) {
-	number := func() uint64 {
-		n, size := binary.Uvarint(b)
-		b = b[size:]
-		return n
-	}
-	text := func() string {
-		n := number()
-		s := string(b[:n])
-		b = b[n:]
-		return s
-	}
-	c.AddTotal(number(), number())
-	for len(b) > 0 {
-		f := c.Field(tracestore.Field{Place: tracestore.Place(number()), Key: text()})
+func (c *FacetCounter) Add(kept string) {
+	r := keptReader{kept}
+	c.short = r.number() == 1 || c.short
+	c.AddTotal(r.number(), r.number())
+	for len(r.rest) > 0 {
+		f := c.Field(tracestore.Field{Place: tracestore.Place(r.number()), Key: r.text()})
 		if f == nil { // a limit is reached
 			f = &FieldCounter{counter: new(FacetCounter)}
 		}
-		f.AddSpans(number(), number())
-		f.AddOther(number())
-		f.distinct = max(f.distinct, int(number()))
-		f.skipped = number() == 1 || f.skipped
-		for range number() {
-			f.AddValue(text(), number(), number())
+		f.AddSpans(r.number(), r.number())
+		f.AddOther(r.number())
+		f.distinct = max(f.distinct, int(r.number()))
+		f.skipped = r.number() == 1 || f.skipped
+		for range r.number() {
+			f.AddValue(r.text(), r.number(), r.number())
 		}
 	}
 }

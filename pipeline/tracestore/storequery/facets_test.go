@@ -153,7 +153,7 @@ func TestAppendedFacets(t *testing.T) {
 		many.AddValue(fmt.Sprint(i%(MaxFacetDistinct+2)), 1, 0)
 	}
 	const kept = 6
-	b := one.Append([]byte{}, kept)
+	b := string(one.Append(nil, kept))
 	for range 2 {
 		sum.Add(b)
 		want.Merge(one)

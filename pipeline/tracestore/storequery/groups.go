@@ -158,6 +158,60 @@ func (c *GroupCounter) Merge(o *GroupCounter) {
 	}
 }
 
+// Append appends what was counted, without parts of the window, to dst, in a form that Add reads.
+func (c *GroupCounter) Append(dst []byte) []byte {
+	dst = appendGroup(appendNumbers(dst, one(c.short), c.other), &c.all)
+	for _, g := range c.ranked(tracestore.GroupsBySpans) {
+		dst = appendGroup(dst, g.group)
+	}
+	return dst
+}
+
+// appendGroup appends a group. For each bucket it appends its distance from the preceding one.
+func appendGroup(dst []byte, g *tracestore.Group) []byte {
+	for _, v := range g.Values {
+		dst = appendText(appendNumbers(dst, one(v.Present)), v.Text)
+	}
+	first, counts := g.Durations.Counts()
+	dst = appendNumbers(dst, g.Errors, g.Durations.Sum, uint64(first))
+	last := 0
+	for i, n := range counts {
+		if n > 0 {
+			dst = appendNumbers(dst, n, uint64(i-last))
+			last = i
+		}
+	}
+	return append(dst, 0)
+}
+
+// Add counts what Append has appended.
+func (c *GroupCounter) Add(kept string) {
+	r := keptReader{kept}
+	c.short = r.number() == 1 || c.short
+	c.other += r.number()
+	var g tracestore.Group
+	r.group(&g)
+	c.all.Add(&g)
+	for len(r.rest) > 0 {
+		r.group(&g)
+		c.AddGroup(&g)
+	}
+}
+
+// group reads a group that appendGroup has appended.
+func (r *keptReader) group(g *tracestore.Group) {
+	for i := range g.Values {
+		g.Values[i] = tracestore.GroupValue{Present: r.number() == 1, Text: r.text()}
+	}
+	g.Durations.Reset()
+	g.Errors, g.Durations.Sum = r.number(), r.number()
+	bucket := int(r.number())
+	for n := r.number(); n > 0; n = r.number() {
+		bucket += int(r.number())
+		g.Durations.AddBucket(bucket, n)
+	}
+}
+
 // AddOther counts spans of further groups, which are not counted individually.
 func (c *GroupCounter) AddOther(spans uint64) { c.other += spans }
 
@@ -212,9 +266,6 @@ func (c *GroupCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
 
 // DivideMemory divides MaxGroupMemory among a number of counters of the same query.
 func (c *GroupCounter) DivideMemory(counters int) { c.limit = MaxGroupMemory / counters }
-
-// Memory returns the approximate size in bytes of the groups.
-func (c *GroupCounter) Memory() int { return c.memory }
 
 // Release releases the memory of a counter that is no longer used.
 func (c *GroupCounter) Release() {

@@ -3,6 +3,7 @@ package storequery
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +133,27 @@ func TestGroupMemoryIsReleased(t *testing.T) {
 	}
 	if c.Release(); memory.Held() != 1000 {
 		t.Errorf("%d bytes are left, want the 1000 of others", memory.Held())
+	}
+}
+
+// Add counts what Append has appended, like Merge.
+func TestAppendedGroups(t *testing.T) {
+	q := tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name}, spanKey("k")}, Limit: 10}
+	one, got, want := NewGroupCounter(tracestore.Query{}, q), NewGroupCounter(tracestore.Query{}, q), NewGroupCounter(tracestore.Query{}, q)
+	for i := range uint64(2000) {
+		span := &otlpdata.Span{Name: fmt.Sprint("op ", i%7), End: i * i * i}
+		if i%3 == 0 {
+			span.Attributes, span.StatusCode = []otlpdata.KeyValue{{Key: "k"}}, otlpdata.StatusError
+		}
+		one.AddSpan(tracestore.Span{Span: span, Resource: &otlpdata.Resource{}})
+	}
+	one.AddOther(3)
+	for range 2 {
+		got.Add(string(one.Append(nil)))
+		want.Merge(one)
+	}
+	if got, want := got.Answer(1), want.Answer(1); !reflect.DeepEqual(got, want) {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *rowScan) counted() (c *rangeCounts, complete bool) {
 	if f := s.to.facets; f != nil {
 		f.finishNumbers()
 		c.facets.total, c.facets.codes = f.total, s.counts.append(nil)
-		c.facets.values = f.counter.Append(nil, max(keptValues, s.agg.want.Facets.Values))
+		c.facets.values = string(f.counter.Append(nil, max(keptValues, s.agg.want.Facets.Values)))
 		for _, field := range f.fields {
 			if field.ids && !f.ids[field.of] {
 				c.ids = append(c.ids, field.of)
@@ -100,8 +100,7 @@ func (s *rowScan) counted() (c *rangeCounts, complete bool) {
 	}
 	if g := s.to.groups; g != nil {
 		s.groups.finish()
-		g.counter.ChargeTo(nil)
-		c.groups.total, c.groups.counter = g.total, g.counter
+		c.groups.total, c.groups.values = g.total, string(g.counter.Append(nil))
 		complete = complete && !g.counter.OutOfMemory()
 	}
 	return c, complete
@@ -122,7 +121,7 @@ func (s *rowScan) add(c *rangeCounts) {
 	}
 	if g := s.to.groups; g != nil {
 		g.total.merge(&c.groups.total)
-		g.counter.Merge(c.groups.counter)
+		g.counter.Add(c.groups.values)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // countCache caches the counts of queries for ranges of blocks of segments, which do not change. If
@@ -37,11 +36,11 @@ type rangeCounts struct {
 	facets struct {
 		total  total
 		codes  []byte // of facetSource.append
-		values []byte // of storequery.FacetCounter.Append
+		values string // of storequery.FacetCounter.Append
 	}
 	groups struct {
-		total   total
-		counter *storequery.GroupCounter
+		total  total
+		values string // of storequery.GroupCounter.Append
 	}
 	ids     []tracestore.Field // fields that have ids; see facetField
 	lastUse int64              // guarded by countCache.mu
@@ -133,11 +132,7 @@ func (c *countCache) remove(key rangeKey) {
 // memory returns the approximate size in bytes.
 func (r *rangeCounts) memory() int64 {
 	const own = 1 << 10
-	n := own + len(r.facets.codes) + len(r.facets.values)
-	if r.groups.counter != nil {
-		n += r.groups.counter.Memory()
-	}
-	return int64(n)
+	return int64(own + len(r.facets.codes) + len(r.facets.values) + len(r.groups.values))
 }
 
 // question returns a text that is the same for queries that count the same, perhaps in different
