@@ -16,16 +16,19 @@ export interface Catalog {
 
 const english: Catalog = { language: 'en', texts: {} };
 let catalog = english;
-let plurals: Intl.PluralRules;
+let plurals: Intl.PluralRules | undefined;
 
 /** Signs in numbers: between digits, and between groups of digits. */
-export let decimal: string, thousands: string;
+export let decimal = '.', thousands = ',';
 
 /** Chooses a language; null is English. The page begins with the texts that `language.ts` loads; a worker gets them from its page. */
 export function setCatalog(chosen: Catalog | null): void {
   catalog = chosen ?? english;
-  plurals = new Intl.PluralRules(catalog.language);
-  [, , thousands, , , , decimal] = (12345.6).toLocaleString(catalog.language);
+  plurals = undefined;
+  [decimal, thousands] = ['.', ','];
+  if (!chosen) return; // browsers load their data of languages at the first use, which takes longer than all other modules
+  plurals = new Intl.PluralRules(chosen.language);
+  [, , thousands, , , , decimal] = (12345.6).toLocaleString(chosen.language);
 }
 
 setCatalog(translations);
@@ -47,8 +50,7 @@ export function tn(n: number, one: string, other: string, values?: Values): stri
 function form(n: number, one: string, other: string): string {
   const found = catalog.texts[other];
   if (typeof found === 'string') return found;
-  const category = plurals.select(n);
-  return found?.[category] ?? found?.other ?? (n === 1 ? one : other);
+  return (plurals && found?.[plurals.select(n)]) ?? found?.other ?? (n === 1 ? one : other);
 }
 
 function fill(text: string, values?: Values): string {
