@@ -125,7 +125,7 @@ function listKey(e: KeyboardEvent, s: ListState): boolean {
 function Overlay({ input, draft, problem, caret, children }: { input: { current: HTMLInputElement | null }; draft: string; problem: Problem | null; caret: number; children: ComponentChildren }) {
   const colors = useRef<HTMLDivElement>(null);
   const follow = (): void => { colors.current!.style.transform = `translateX(${-input.current!.scrollLeft}px)`; };
-  useLayoutEffect(follow, [draft, caret]);
+  useLayoutEffect(() => { if (document.activeElement === input.current) follow(); }, [draft, caret]); // otherwise the text begins at its start
   useEffect(() => {
     const el = input.current!;
     el.addEventListener('scroll', follow);

@@ -70,15 +70,14 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
       scroll.value = element.scrollTop;
       scrolling.value = true;
     };
-    scroll.value = element.scrollTop;
     element.addEventListener('scroll', follow, { passive: true });
     return () => {
       clearTimeout(timer);
       element.removeEventListener('scroll', follow);
     };
   }, []);
-  // Fewer rows or a smaller view can move the scroll position without an event.
-  useLayoutEffect(() => { scroll.value = scroller.current!.scrollTop; }, [list.count, list.view, list.height]);
+  // Fewer rows or a smaller view can move the scroll position without an event. At the top nothing moves, and no layout is needed to know it.
+  useLayoutEffect(() => { if (scroll.peek() > 0) scroll.value = scroller.current!.scrollTop; }, [list.count, list.view, list.height]);
   const context = useContext(state, axis, narrow, names);
   const seen = windowAt(list, scroll.value, extraRows);
   const [first, last] = [rowAt(list, scroll.value, 0), rowAt(list, scroll.value, list.view)];
