@@ -172,7 +172,7 @@ func (s *site) addIndex(ui string, b *bundle) error {
 			switch {
 			case s.files[name] == "" || strings.Contains(tags, name):
 			case path.Ext(name) == ".css":
-				own += fmt.Sprintf("    <link rel=\"preload\" as=\"style\" crossorigin href=\"./%s\">\n", name)
+				own += fmt.Sprintf("    <link rel=\"stylesheet\" crossorigin href=\"./%s\">\n", name)
 			default:
 				own += fmt.Sprintf("    <link rel=\"modulepreload\" crossorigin href=\"./%s\">\n", name)
 			}
