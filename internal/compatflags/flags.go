@@ -1,7 +1,7 @@
 // Package compatflags defines the command-line flags of established tracing tools, so that existing
 // command lines work unchanged. Each flag sets a key of a component's configuration, or has no
 // effect and names the key to use instead. The list of components attaches the flags to the
-// factories.
+// factories. The tests, which need that list, are in test/e2e/config.
 package compatflags
 
 import (

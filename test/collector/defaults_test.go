@@ -26,8 +26,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// file holds the defaults, with which test/e2e/migrate compares those of this program.
-const file = "../e2e/migrate/testdata/collector-defaults.yaml"
+// file holds the defaults, with which test/e2e/config compares those of this program.
+const file = "../e2e/config/testdata/collector-defaults.yaml"
 
 var update = flag.Bool("update", false, "rewrite the file of defaults")
 

@@ -1,3 +1,5 @@
+// Package config_test checks how the program reads configurations: files, presets, flags and
+// variables of established tools, and the configurations of other tools, which it migrates.
 package config_test
 
 import (

@@ -108,8 +108,8 @@ func TestListenHost(t *testing.T) {
 	}
 }
 
-// TestStorageFlags checks the flags of a query service for its store.
-func TestStorageFlags(t *testing.T) {
+// TestStorageFlagsOfQuery checks the flags of a query service for its store.
+func TestStorageFlagsOfQuery(t *testing.T) {
 	for line, want := range map[string]string{
 		"--grpc-storage.server=store.example:17271": "endpoint: store.example:17271",
 		"--grpc-storage.connection-timeout=3s":      "connect_timeout: 3s",

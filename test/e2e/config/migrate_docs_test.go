@@ -1,4 +1,4 @@
-package migrate_test
+package config_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package selftrace_test
+package clients_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package sampling_test
+package clients_test
 
 import (
 	"bytes"

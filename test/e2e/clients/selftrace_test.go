@@ -1,4 +1,4 @@
-package selftrace_test
+package clients_test
 
 import (
 	"fmt"
@@ -160,9 +160,9 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// sent waits until programs have exported a number of spans of self-tracing, stops them, and checks
-// that they have not exported more.
-func sent(t *testing.T, want float64, programs ...*inprocess.Program) {
+// awaitSent waits until programs have exported a number of spans of self-tracing, stops them, and
+// checks that they have not exported more.
+func awaitSent(t *testing.T, want float64, programs ...*inprocess.Program) {
 	t.Helper()
 	total := func() (n float64) {
 		for _, p := range programs {
@@ -193,7 +193,7 @@ func TestNoSpansAboutExports(t *testing.T) {
 					t.Fatal("request is not traced")
 				}
 			}
-			sent(t, requests*spansOfRequest, p)
+			awaitSent(t, requests*spansOfRequest, p)
 		})
 	}
 }
@@ -225,7 +225,7 @@ service:
 			t.Fatal("request is not traced")
 		}
 	}
-	sent(t, requests*(spansOfFirst+spansOfSecond), a, b)
+	awaitSent(t, requests*(spansOfFirst+spansOfSecond), a, b)
 }
 
 // TestReload turns self-tracing on and off while the process runs.

@@ -1,4 +1,4 @@
-package compatflags_test
+package config_test
 
 import (
 	"fmt"

@@ -1,11 +1,4 @@
-// Package migrate_test runs the commands validate and migrate with the configurations of other
-// tools in testdata/foreign, and starts what migrate returns.
-//
-// Each folder there is a format. A file NAME.yaml is a configuration file, NAME.flags the command
-// line of a program of Jaeger 1 (with spaces and line breaks between arguments, and the name of the
-// preset or a line `docker run` before them), and NAME.env its environment, a line for each
-// variable. The golden files hold the exit code and the output.
-package migrate_test
+package config_test
 
 import (
 	"bytes"
@@ -41,7 +34,13 @@ func (in input) golden() string {
 	return filepath.Join(in.dir, strings.TrimSuffix(in.file, filepath.Ext(in.file)))
 }
 
-// corpus returns all inputs. Of each folder, one runs in the real program.
+// corpus returns the configurations of other tools in testdata/foreign. Of each folder, one runs in
+// the real program.
+//
+// Each folder is a format. A file NAME.yaml is a configuration file, NAME.flags the command line of
+// a program of Jaeger 1 (with spaces and line breaks between arguments, and the name of the preset
+// or a line `docker run` before them), and NAME.env its environment, a line for each variable. The
+// golden files hold the exit code and the output of validate and migrate.
 func corpus(t *testing.T) (all []input) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(harness.Root(t), "testdata", "foreign", "*", "*"))
