@@ -50,6 +50,6 @@ export function chooseLanguage(choice: Language): void {
     localStorage.setItem(key, choice);
     if (choice !== language) location.reload();
   } catch {
-    // Without storage, the browser decides.
+    // Without storage, no choice can be kept.
   }
 }

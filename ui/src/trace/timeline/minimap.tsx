@@ -64,7 +64,7 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   useEffect(() => {
     if (width <= 1) return;
     const timer = setTimeout(() => {
-      if (!canvas.current) return; // after the canvas is removed, the next frame comes before this effect is cleaned up
+      if (!canvas.current) return; // removed: effects are cleaned up only after the next frame
       drawnWidth.current = width;
       draw(canvas.current, model, times, services, Math.floor(width), showPath);
     }, drawnWidth.current > 0 && drawnWidth.current !== width ? redrawDelay : 0);
