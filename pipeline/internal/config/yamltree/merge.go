@@ -1,6 +1,11 @@
 package yamltree
 
-import "maps"
+import (
+	"errors"
+	"maps"
+
+	"github.com/knadh/koanf/v2"
+)
 
 // Source is a source of configuration. Later sources override earlier ones.
 type Source struct {
@@ -15,8 +20,9 @@ type Source struct {
 // null in a later source removes a key; in the first source it is an empty value. The tree is
 // usable even if there are problems, so that later checks can find more.
 func Load(sources []Source, expand *Expander) (*Tree, Problems) {
-	out := &Tree{Root: map[string]any{}, keys: map[string]Pos{}, vals: map[string]Pos{}}
+	out := &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}
 	var problems Problems
+	k := koanf.New(Delim)
 	for i, src := range sources {
 		p := &parser{source: src.Name, order: i, expand: expand, tree: &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}}
 		if len(src.Path) == 0 {
@@ -27,12 +33,15 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 			p.parseAt(src.Path, src.YAML)
 			p.keepPositions(src.Path, out)
 		}
-		merge(p.tree.Root, out.Root)
+		if err := k.Load(tree(p.tree.Root), nil, koanf.WithMergeFunc(merge)); err != nil {
+			p.problem(Pos{Source: src.Name, Order: i}, nil, "%v", err)
+		}
 		maps.Copy(out.keys, p.tree.keys)
 		maps.Copy(out.vals, p.tree.vals)
 		out.included = append(out.included, p.tree.included...)
 		problems = append(problems, p.problems...)
 	}
+	out.Root = k.Raw()
 	return out, problems
 }
 
@@ -49,7 +58,7 @@ func (p *parser) keepPositions(path []string, out *Tree) {
 }
 
 // merge overrides values of dst with values from src.
-func merge(src, dst map[string]any) {
+func merge(src, dst map[string]any) error {
 	for k, v := range src {
 		switch v := v.(type) {
 		case removal:
@@ -60,7 +69,9 @@ func merge(src, dst map[string]any) {
 				below = map[string]any{}
 				dst[k] = below
 			}
-			merge(v, below)
+			if err := merge(v, below); err != nil {
+				return err
+			}
 		case Scalar:
 			if _, ok := dst[k].(map[string]any); ok && v.Empty {
 				continue // the block exists already
@@ -70,4 +81,16 @@ func merge(src, dst map[string]any) {
 			dst[k] = v
 		}
 	}
+	return nil
 }
+
+// tree is a koanf.Provider for a parsed source.
+type tree map[string]any
+
+// ReadBytes is not used, because the source is parsed already.
+func (t tree) ReadBytes() ([]byte, error) {
+	return nil, errors.New("BUG: a parsed source has no bytes")
+}
+
+// Read returns the tree.
+func (t tree) Read() (map[string]any, error) { return t, nil }
