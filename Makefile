@@ -41,7 +41,7 @@ ui-if-needed: # build the web UI if sources have changed
 ui-test: ## run the unit tests of the web UI, if Node.js is installed
 	@$(call with-node,npm --prefix ui run --silent test,the unit tests of the web UI are skipped)
 
-test-browser: build ## test the pages in Chromium against bin/tracing, if Node.js and Chromium are installed
+test-browser: build ## test the pages in Chromium and Firefox against bin/tracing, if Node.js and the browsers are installed
 	@$(call with-node,npm --prefix ui run --silent test-browser,the tests in a browser are skipped)
 
 test-ui: # run the tests of the web UI that have not passed with the current files, if Node.js is installed

@@ -1,22 +1,24 @@
-// `npm run test-browser`: tests of the pages in Chromium, against the built program.
+// `npm run test-browser`: tests of the pages in Chromium, and short ones in Firefox, against the built program.
 // SHORT leaves out the longest files, and those of what seldom changes. BENCH measures the pages instead, SCREENSHOTS draws them.
 
 import { defineConfig } from 'vitest/config';
-import { findChromium } from './test/browser/chromium.ts';
+import { findChromium, findFirefox } from './test/browser/executables.ts';
 
 const { BENCH, RUNS, SCREENSHOTS, IMAGES, SHORT } = process.env;
 const chromium = findChromium(!!BENCH && RUNS !== '1');
 const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
 const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
 
-const left = ['accessibility', 'documentation', 'failures', 'language', 'large', 'live', 'map', 'serving', 'split'];
+const long = ['accessibility', 'documentation', 'failures', 'firefox', 'language', 'large', 'live', 'map', 'serving', 'split'];
+const firefox = chromium && !special && !SHORT ? findFirefox() : '';
+const left = SHORT ? long : firefox ? [] : ['firefox'];
 
 export default defineConfig({
   test: {
     include: chromium ? [tests] : [],
-    exclude: SHORT ? left.map((name) => `test/browser/${name}.test.ts`) : [],
+    exclude: left.map((name) => `test/browser/${name}.test.ts`),
     passWithNoTests: true,
-    env: { CHROMIUM: chromium },
+    env: { CHROMIUM: chromium, FIREFOX: firefox },
     testTimeout: BENCH ? 300_000 : 180_000,
     hookTimeout: BENCH ? 300_000 : 180_000,
     expect: { poll: { timeout: 60_000 } }, // as in browser.ts
