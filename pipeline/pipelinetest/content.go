@@ -160,7 +160,7 @@ func number[N ~uint32 | ~uint64](n N) string { return fmt.Sprint(uint64(n)) }
 func attributes(m pcommon.Map) string {
 	var all []string
 	for k, v := range m.All() {
-		all = append(all, fmt.Sprintf("%s=%s(%s)", k, v.Type(), v.AsString()))
+		all = append(all, k+"="+v.Type().String()+"("+v.AsString()+")")
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")

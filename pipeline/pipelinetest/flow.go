@@ -18,7 +18,7 @@ func checkArrival(s *suite) {
 			s.Errorf("the request was refused: %v", err)
 		}
 		s.verify(p, outcome{r, err})
-		want += len(r.want)
+		want += len(r.names)
 	}
 	s.origin()
 	if s.sub.discards {

@@ -40,18 +40,18 @@ func (s *suite) partial(p *program, r request, rejected int) {
 		return
 	}
 	arrived, refused := s.arrivals(p), 0
-	for _, span := range r.want {
-		a := arrived[span.name]
-		wasRefused := s.destination.refusal(span.name) != nil
+	for _, name := range r.names {
+		a := arrived[name]
+		wasRefused := s.destination.refusal(name) != nil
 		if wasRefused {
 			refused++
 		}
 		switch {
 		case len(a) > 1 || len(a) == 1 && wasRefused:
-			s.Errorf("%s: %d spans were rejected, and %s was resent", r, rejected, span.name)
+			s.Errorf("%s: %d spans were rejected, and %s was resent", r, rejected, name)
 			return
 		case len(a) == 0 && !wasRefused:
-			s.Errorf("%s: %d spans were rejected, and %s did not arrive", r, rejected, span.name)
+			s.Errorf("%s: %d spans were rejected, and %s did not arrive", r, rejected, name)
 			return
 		}
 	}
