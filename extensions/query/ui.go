@@ -125,10 +125,14 @@ func (u *ui) open() (err error) {
 }
 
 func (u *ui) newSite(b webui.Build) (*webui.Site, error) {
-	return webui.New(b, webui.Options{
+	o := webui.Options{
 		Base: u.base, FrameAncestors: u.config.FrameAncestors, Boot: u.boot,
 		AcceptsGzip: func(r *http.Request) bool { return httpapi.AcceptsGzip(r.Header) },
-	})
+	}
+	if len(u.boot.Auth) == 0 && u.boot.TenantHeader == "" {
+		o.TracePath = "/api/ui/v1/outline/"
+	}
+	return webui.New(b, o)
 }
 
 func (u *ui) close() error {

@@ -50,15 +50,19 @@ func (s *Site) readPage(variant string) ([]byte, error) {
 	return page, nil
 }
 
-// servePage serves a variant of the page with the base path and the boot data inserted.
-func (s *Site) servePage(w http.ResponseWriter, r *http.Request, variant string) {
+// servePage serves a variant of the page with the base path and the boot data inserted. The browser
+// requests early, if it is not empty, before it runs scripts.
+func (s *Site) servePage(w http.ResponseWriter, r *http.Request, variant, early string) {
 	page, err := s.readPage(variant)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	base := publicPrefix(r) + s.options.Base + "/"
-	page = bytes.Replace(page, []byte(basePlace), []byte(`<base href="`+base+`">`), 1)
+	tags := `<base href="` + publicPrefix(r) + s.options.Base + `/">`
+	if early != "" {
+		tags += "\n    " + `<link rel="preload" as="fetch" crossorigin href="` + early + `">`
+	}
+	page = bytes.Replace(page, []byte(basePlace), []byte(tags), 1)
 	page = bytes.Replace(page, []byte(bootPlace), fmt.Appendf(nil, `<script type="application/json" id="boot">%s</script>`, s.boot), 1)
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

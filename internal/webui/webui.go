@@ -58,6 +58,10 @@ type Options struct {
 	FrameAncestors []string // origins whose pages may embed the UI, in addition to its own
 	Boot           any      // data that the page has before its first request, as JSON; everyone can read it
 
+	// TracePath is the path below Base of the data of a trace, without its id, which the pages of
+	// traces load early. It is empty if requests need credentials or a tenant.
+	TracePath string
+
 	// AcceptsGzip reports whether the client of a request accepts gzip.
 	AcceptsGzip func(*http.Request) bool
 }
@@ -130,20 +134,30 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !below || r.Method != http.MethodGet && r.Method != http.MethodHead:
 		notFound(w, r)
 	case isView:
-		s.servePage(w, r, variantFolder+variant+".html")
+		s.servePage(w, r, variantFolder+variant+".html", s.early(name))
 	case name == s.build.index:
-		s.servePage(w, r, s.build.index)
+		s.servePage(w, r, s.build.index, "")
 	case s.serveFile(w, r, name):
 	case strings.HasPrefix(name, hashedFolder):
 		notFound(w, r)
 	default:
 		w.Header().Add("Vary", "Accept")
 		if acceptsHTML(r) {
-			s.servePage(w, r, variantFolder+unknownView+".html")
+			s.servePage(w, r, variantFolder+unknownView+".html", "")
 			return
 		}
 		notFound(w, r)
 	}
+}
+
+// early returns what the page of a view requests first, as a relative reference, or "". The UI
+// requests the same for ids in lower case.
+func (s *Site) early(name string) string {
+	id, isTrace := strings.CutPrefix(name, "trace/")
+	if s.options.TracePath == "" || !isTrace || id == "" || strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	return "." + s.options.TracePath + id
 }
 
 // notFound responds with 404, which caches must not keep.

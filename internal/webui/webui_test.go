@@ -48,7 +48,7 @@ func site(t *testing.T, ancestors ...string) *Site {
 		"assets/damaged-1.js.gz":  {Data: []byte("not gzip")},
 		"favicon.svg":             {Data: []byte("<svg/>")},
 	}), Options{
-		Base: "/base", FrameAncestors: ancestors, Boot: map[string]string{"version": "</script>"},
+		Base: "/base", FrameAncestors: ancestors, Boot: map[string]string{"version": "</script>"}, TracePath: "/api/outline/",
 		AcceptsGzip: func(r *http.Request) bool { return r.Header.Get("Accept-Encoding") == "gzip" },
 	})
 	if err != nil {
@@ -255,6 +255,26 @@ func TestForwardedPrefix(t *testing.T) {
 		if !strings.Contains(w.Body.String(), `<base href="`+want+`">`) {
 			t.Errorf("prefix %q: %s", prefix, w.Body)
 		}
+	}
+}
+
+// The page of a trace loads the trace before its scripts, if the id needs no escaping.
+func TestEarlyTrace(t *testing.T) {
+	s := site(t)
+	for path, want := range map[string]string{
+		"trace/0a1b": "./api/outline/0a1b", "trace/0A1B": "", "trace/0a...1b": "", "trace/": "", "trace/0a1b/": "", `trace/0a">`: "", "search": "",
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/base/", nil)
+		r.URL.Path = "/base/" + path
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		tag := `<base href="/base/">` + "\n    " + `<link rel="preload" as="fetch" crossorigin href="` + want + `">`
+		if got := w.Body.String(); want != "" && !strings.Contains(got, tag) || want == "" && strings.Contains(got, "/api/") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	if s.options.TracePath = ""; strings.Contains(ask(s, http.MethodGet, "/base/trace/0a1b").Body.String(), "preload") {
+		t.Error("without a path, a trace is loaded early")
 	}
 }
 

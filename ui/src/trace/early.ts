@@ -26,6 +26,7 @@ export function startEarly(traceID: string): void {
   const abort = new AbortController();
   const response = requestOutline(traceID, { signal: abort.signal });
   response.catch(() => undefined); // the page handles errors once it is loaded
+  document.querySelector('link[as=fetch]')?.remove(); // the same request of the server's page, which would outlive an abort
   early = { traceID, credentials: credentials(), response, abort: () => abort.abort(), worker: new WorkerClient() };
 }
 
