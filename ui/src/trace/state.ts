@@ -1,6 +1,7 @@
 // What the trace page shows. The URL holds what can be shared; this holds the rest and derives from both.
 
 import { computed, effect, signal, type ReadonlySignal } from '@preact/signals';
+import type { SpanDetail } from '../api/types';
 import { cutAt, cutsOf } from '../shell/cut';
 import { serviceColor, showServices } from '../shell/service-color';
 import { navigate, view, type View } from '../shell/url';
@@ -59,6 +60,10 @@ export class TraceState {
   readonly usual = signal<UsualTexts | null>(null);
   /** Where to scroll. */
   readonly goal = signal<Goal | null>(null);
+  /** The first rows were drawn a moment ago: the server may be asked for what is shown beside them. */
+  readonly settled = signal(false);
+  /** A span that was asked for before its panel is drawn. */
+  private asked: { id: string; spans: Promise<SpanDetail[]>; abort: AbortController } | null = null;
 
   private readonly broken = computed(() => brokenScale(this.model.value));
   /** Whether the trace has idle time that its axes can leave out. */
@@ -125,6 +130,7 @@ export class TraceState {
   /** Ends the subscriptions to the URL. */
   close(): void {
     for (const stop of this.stops) stop();
+    this.asked?.abort.abort();
   }
 
   /** Another level begins with its default fold state. */
@@ -178,8 +184,29 @@ export class TraceState {
     this.goal.value = { key: span, center: !nearby };
   }
 
+  /** Asks for a span in full, before its panel does. */
+  ask(span: number): void {
+    const id = spanID(this.model.value, span);
+    if (this.asked?.id === id || span === this.selected.peek()) return;
+    this.asked?.abort.abort();
+    const abort = new AbortController();
+    const spans = this.source.details([id], abort.signal);
+    spans.catch(() => undefined); // the panel shows errors
+    this.asked = { id, spans, abort };
+  }
+
+  /** A span in full: what `ask` asked for, once, otherwise a new request. */
+  details(id: string, signal: AbortSignal): Promise<SpanDetail[]> {
+    const { asked } = this;
+    if (asked?.id !== id) return this.source.details([id], signal);
+    this.asked = null;
+    signal.addEventListener('abort', () => asked.abort.abort());
+    return asked.spans;
+  }
+
   /** Opens the detail panel for a span. */
   open(span: number, replace = false): void {
+    this.ask(span);
     navigate({ span: spanID(this.model.value, span) }, { replace });
     this.active.value = span;
   }

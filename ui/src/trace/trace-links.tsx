@@ -13,7 +13,7 @@ import css from './header.module.css';
 /** Links from the trace to other systems: with the attributes of its root span, and the times of the whole trace. */
 export default function TraceLinks({ state }: { state: TraceState }) {
   const model = state.model.value;
-  const { detail } = useDetail(state.source, spanID(model, 0), model);
+  const { detail } = useDetail(state, spanID(model, 0), model);
   const links = useMemo(() => {
     if (!detail) return [];
     const start = BigInt(model.begin);

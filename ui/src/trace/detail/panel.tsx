@@ -35,7 +35,7 @@ type TabID = 'attributes' | 'events' | 'links' | 'resource';
 export default function DetailPanel({ state, span }: { state: TraceState; span: number }) {
   const model = state.model.value;
   const id = spanID(model, span);
-  const { detail, error, retry } = useDetail(state.source, id, model);
+  const { detail, error, retry } = useDetail(state, id, model);
   const [tab, setTab] = useState<TabID>('attributes');
   const body = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLElement>(null);

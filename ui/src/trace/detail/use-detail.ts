@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SpanDetail } from '../../api/types';
 import { t } from '../../shell/text';
-import type { TraceSource } from '../model/types';
+import type { TraceState } from '../state';
 
 /** A span in full, or why it is not there yet. */
 export interface DetailState {
@@ -14,13 +14,13 @@ export interface DetailState {
 const maxKept = 50;
 
 /** The span with an id in full. `version` changes when the trace does: its links can be others then. */
-export function useDetail(source: TraceSource, id: string, version: object): DetailState {
+export function useDetail(state: TraceState, id: string, version: object): DetailState {
   const [kept] = useState(() => new Map<string, SpanDetail>());
   const [answer, setAnswer] = useState<{ id: string; detail: SpanDetail | null; error: Error | null }>({ id: '', detail: null, error: null });
   const [attempt, setAttempt] = useState(0);
   useLayoutEffect(() => { // the request does not wait for the next frame
     const abort = new AbortController();
-    source.details([id], abort.signal).then((spans) => {
+    state.details(id, abort.signal).then((spans) => {
       if (abort.signal.aborted) return;
       const detail = spans.find((s) => s.spanID === id) ?? spans[0] ?? null;
       if (detail) kept.set(id, detail);
@@ -30,7 +30,7 @@ export function useDetail(source: TraceSource, id: string, version: object): Det
       if (!abort.signal.aborted) setAnswer({ id, detail: null, error: error instanceof Error ? error : new Error(String(error)) });
     });
     return () => abort.abort();
-  }, [source, id, attempt, version]);
+  }, [state, id, attempt, version]);
   const now = answer.id === id ? answer : null;
   return { detail: now?.detail ?? kept.get(id) ?? null, error: now?.error ?? null, retry: () => setAttempt((n) => n + 1) };
 }

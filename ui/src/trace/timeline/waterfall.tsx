@@ -47,7 +47,7 @@ export function Waterfall({ state }: { state: TraceState }) {
       <Ruler state={state} axis={axis} />
       <div
         ref={scroller} id="spans" class={css.scroller} role="treegrid" aria-label={t('Spans')} tabIndex={0} aria-rowcount={list.count} aria-colcount={2}
-        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)} onClick={(e) => click(state, e)} onPointerOver={(e) => showTitle(state, e.target as Element)}
+        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)} onPointerDown={(e) => ask(state, e)} onClick={(e) => click(state, e)} onPointerOver={(e) => showTitle(state, e.target as Element)}
       >
         <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={narrow ? size.width : names} />
       </div>
@@ -175,6 +175,14 @@ function useAnchor(state: TraceState, scroller: { current: HTMLDivElement | null
 /** The cursor is on a row as soon as the rows have the focus. */
 function focusRow(state: TraceState): void {
   if (state.active.value === null) state.active.value = state.rows.value.row[state.visible.value[0]] ?? null;
+}
+
+/** Asks for the span that a click will open, before the button is released. */
+function ask(state: TraceState, e: MouseEvent): void {
+  const target = e.target as Element;
+  const index = target.closest<HTMLElement>('[data-row]')?.dataset.row;
+  const key = state.rows.value.row[Number(index)] ?? -1;
+  if (key >= 0 && e.button === 0 && !e.ctrlKey && !e.metaKey && !target.closest('[data-fold]') && !inGutter(e)) state.ask(key);
 }
 
 function click(state: TraceState, e: MouseEvent): void {
