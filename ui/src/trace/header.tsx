@@ -119,7 +119,7 @@ function Facts({ state }: { state: TraceState }) {
       <span class={css.wide}><Text of="depth {depth}" depth={<b>{facts.depth}</b>} /></span>
       <RootFact model={model} />
       <span><Time at={model.begin} withAge /></span>
-      {bad && state.source.kind === 'server' && <IncidentFact state={state} />}
+      {bad && state.settled.value && <IncidentFact state={state} />}
       <Incomplete facts={facts} spans={model.spans} show={() => goToNext(state, facts.orphans)} />
       {facts.skew.length > 0 && <Skew state={state} />}
       {facts.growing && <span class={css.growing}><Text of="{live}still receiving" live={<span class={css.live} aria-hidden="true" />} /></span>}

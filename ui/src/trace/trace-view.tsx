@@ -63,13 +63,22 @@ function Details({ state }: { state: TraceState }) {
   return span >= 0 ? <DetailPanel state={state} span={span} /> : null;
 }
 
+/** Milliseconds from the first rows to the requests for what is shown beside them: who opens a span at once does not wait for these. */
+const settlesAfter = 300;
+
 /** Asks what is usual for the spans, after the first rows. */
 function useUsual(state: TraceState): void {
   useEffect(() => {
     if (state.source.kind === 'file') return;
     const abort = new AbortController();
-    void import('./usual').then((m) => { if (!abort.signal.aborted) m.followUsual(state, abort.signal); }, () => undefined);
-    return () => abort.abort();
+    const timer = setTimeout(() => {
+      state.settled.value = true;
+      void import('./usual').then((m) => { if (!abort.signal.aborted) m.followUsual(state, abort.signal); }, () => undefined);
+    }, settlesAfter);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
   }, [state]);
 }
 
