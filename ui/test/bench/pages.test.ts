@@ -45,10 +45,14 @@ afterAll(async () => {
   await program?.stop();
 });
 
+/** Milliseconds after which the window of a new context is at rest: opening it costs more CPU time than a page. */
+const windowOpens = 1000;
+
 /** Opens an address in a fresh context; `drawn` is when an element that matches `selector` was drawn. */
 async function open(path: string, selector: string): Promise<TestPage & { drawn: number }> {
   const opened = await newPage(browser);
   await opened.page.addInitScript(watch, selector);
+  await opened.page.waitForTimeout(windowOpens);
   await opened.page.goto(url + path);
   return { ...opened, drawn: await opened.page.evaluate(() => window.bench.shown) };
 }
