@@ -240,6 +240,11 @@ func (a *aggregation) run(ctx context.Context) error {
 	if f.share < 1 {
 		a.counts = nil
 	}
+	if a.counts != nil {
+		if err := a.longRangesFirst(f); err != nil {
+			return err
+		}
+	}
 	a.rowsRead = 0
 	err = a.scanParts(ctx, f, t)
 	if err == nil && t.facets != nil && t.facets.counter.Incomplete() { // rare: begin again, without ranges

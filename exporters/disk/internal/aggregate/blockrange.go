@@ -21,32 +21,52 @@ const (
 // storequery.FacetCounter.Append.
 const keptValues = 100
 
-// rangeEnd returns the end of the longest range of blocks that begins at a block of the sample. It
+// longRangesFirst moves long ranges to the beginning of a sample. So they show which fields have
+// ids, and the many values of these fields are not counted in short ranges.
+func (a *aggregation) longRangesFirst(f *blockSample) error {
+	var long, rest []sampledBlock
+	for at := 0; at < len(f.blocks); {
+		end, err := a.rangeEnd(f, at)
+		if err != nil {
+			return err
+		}
+		if end-at > a.rangeBlocks/rangeFactor {
+			long = append(long, f.blocks[at:end]...)
+		} else {
+			end = max(end, at+1)
+			rest = append(rest, f.blocks[at:end]...)
+		}
+		at = end
+	}
+	f.blocks = append(long, rest...)
+	return nil
+}
+
+// rangeEnd returns the end of the longest range of blocks that begins at a block of a sample. It
 // returns at if no range begins there that is within both the sample and the window.
-func (s *rowScan) rangeEnd(at, end int) (int, error) {
-	a := s.agg
-	if _, ok := a.session.Sources[s.src].(source.Statistics); !ok || a.counts == nil {
+func (a *aggregation) rangeEnd(f *blockSample, at int) (int, error) {
+	src, first := f.blocks[at].src, f.blocks[at].block
+	if _, ok := a.session.Sources[src].(source.Statistics); !ok || a.counts == nil {
 		return at, nil
 	}
-	all, err := a.session.Blocks(s.src)
+	all, err := a.session.Blocks(src)
 	if err != nil {
 		return at, err
 	}
-	first := s.sample.blocks[at].block
 	for size := a.rangeBlocks; size >= max(a.rangeBlocks/shortRanges, 1); size /= rangeFactor {
 		n := min(size, len(all)-first)
-		if first%size == 0 && n <= end-at && s.coversRange(at, n) {
+		if first%size == 0 && n <= len(f.blocks)-at && f.coversRange(f.blocks[at:at+n]) {
 			return at + n, nil
 		}
 	}
 	return at, nil
 }
 
-// coversRange reports whether n blocks of the sample follow each other and lie within the window.
-func (s *rowScan) coversRange(at, n int) bool {
-	blocks := s.sample.blocks[at : at+n]
-	return blocks[n-1].block == blocks[0].block+n-1 &&
-		!slices.ContainsFunc(blocks, func(b sampledBlock) bool { return !s.window.Covers(b.info) })
+// coversRange reports whether blocks follow each other and lie within the window.
+func (f *blockSample) coversRange(blocks []sampledBlock) bool {
+	first, last := &blocks[0], &blocks[len(blocks)-1]
+	return last.src == first.src && last.block-first.block == len(blocks)-1 &&
+		!slices.ContainsFunc(blocks, func(b sampledBlock) bool { return !f.windows[b.src].Covers(b.info) })
 }
 
 // countRange adds the counts of a range. It takes them from the cache, or counts the range and

@@ -113,12 +113,12 @@ func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	}
 }
 
-// forget removes the counts of all queries that count the same.
+// forget removes the counts that the query used or added.
 func (u *countUse) forget() {
 	u.cache.mu.Lock()
 	defer u.cache.mu.Unlock()
-	for key := range u.cache.counts {
-		if key.question == u.question {
+	for key, counts := range u.cache.counts {
+		if key.question == u.question && counts.lastUse == u.number {
 			u.cache.remove(key)
 		}
 	}

@@ -45,7 +45,7 @@ func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end 
 		}
 	}
 	for at := from; at < end; {
-		next, err := s.rangeEnd(at, end)
+		next, err := a.rangeEnd(f, at)
 		switch {
 		case err != nil:
 		case next > at:
