@@ -120,7 +120,7 @@ func (s *rowScan) counted() (c *rangeCounts, complete bool) {
 	}
 	if g := s.to.groups; g != nil {
 		s.groups.finish()
-		c.groups.total, c.groups.values = g.total, string(g.counter.Append(nil))
+		c.groups = g.counts()
 		complete = complete && !g.counter.OutOfMemory()
 	}
 	return c, complete
@@ -140,8 +140,7 @@ func (s *rowScan) add(c *rangeCounts) {
 		}
 	}
 	if g := s.to.groups; g != nil {
-		g.total.merge(&c.groups.total)
-		g.counter.Add(c.groups.values)
+		g.add(&c.groups)
 	}
 }
 

@@ -24,12 +24,15 @@ func newCountCache(limit int64) countCache {
 	return countCache{limit: limit, counts: make(map[rangeKey]*rangeCounts)}
 }
 
-// rangeKey identifies a range of blocks and what is counted there.
+// rangeKey identifies a range of blocks and what is counted there. If first is fromSeries, it is
+// the whole segment, counted from statistics.
 type rangeKey struct {
 	source        source.Source
 	first, blocks int
 	question      string
 }
+
+const fromSeries = -1
 
 // rangeCounts is what a query counted in a range of blocks. It does not change.
 type rangeCounts struct {
@@ -38,12 +41,15 @@ type rangeCounts struct {
 		codes  []byte // of facetSource.append
 		values string // of storequery.FacetCounter.Append
 	}
-	groups struct {
-		total  total
-		values string // of storequery.GroupCounter.Append
-	}
+	groups  groupCounts
 	ids     []tracestore.Field // fields that have ids; see facetField
 	lastUse int64              // guarded by countCache.mu
+}
+
+// groupCounts is what a groupTotal has counted.
+type groupCounts struct {
+	total  total
+	values string // of storequery.GroupCounter.Append
 }
 
 // countUse is the use of the cache by one query.

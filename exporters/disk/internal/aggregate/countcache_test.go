@@ -74,6 +74,7 @@ func TestKeptCounts(t *testing.T) {
 		{Facets: tracestore.FacetQuery{Values: 20, Selection: &tracestore.Selection{Where: failed}}},
 		{Facets: tracestore.FacetQuery{Values: 20, Fields: append(route, tracestore.Field{Place: tracestore.EventName})}},
 		{Groups: tracestore.GroupQuery{Limit: 30, By: route}},
+		{Groups: tracestore.GroupQuery{Limit: 30, By: []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.Name}}}},
 	}
 	for _, limit := range []int64{8 << 20, 200 << 10} {
 		s.counts = newCountCache(limit)

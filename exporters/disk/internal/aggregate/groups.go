@@ -16,6 +16,14 @@ type groupTotal struct {
 	by      []tracestore.Field
 }
 
+// counts returns what was counted, for add.
+func (t *groupTotal) counts() groupCounts { return groupCounts{t.total, string(t.counter.Append(nil))} }
+
+func (t *groupTotal) add(c *groupCounts) {
+	t.total.merge(&c.total)
+	t.counter.Add(c.values)
+}
+
 // groupSource counts the spans of one source in groups. Each value gets a value number, which is
 // looked up by word, number or resource. Value numbers become texts at the end.
 type groupSource struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -26,9 +27,9 @@ func (a *aggregation) canGroupSeries() bool {
 	return true
 }
 
-// groupSeries counts the groups from statistics for whole minutes, and from rows for the rest. It
-// returns false and counts nothing if the statistics do not suffice, or if the rest has more rows
-// than the budget.
+// groupSeries counts the groups from statistics for whole minutes, and from rows for the rest. What
+// it counts in whole segments is kept. It returns false and counts nothing if the statistics do not
+// suffice, or if the rest has more rows than the budget.
 func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 	rest := make([]scan.Window, len(a.session.Sources))
 	for src := range a.session.Sources {
@@ -36,19 +37,23 @@ func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 		if n == 0 || newest < a.window.From || oldest > a.window.To {
 			continue
 		}
-		tallies := seriesTallies{by: a.targets.groups.by, byName: hasName(slices.Values(a.targets.groups.by)), memory: a.session.Memory,
-			index: make(map[int]*tracestore.Group)}
-		exact := false
-		rest[src], exact, err = a.seriesOf(ctx, src, scan.SplitWindow(a.window, oldest, newest), tallies.add)
-		usable := err == nil && exact && !tallies.others && !tallies.short
-		if usable {
-			tallies.addTo(a.targets.groups)
+		key := rangeKey{source: a.session.Sources[src], first: fromSeries, question: a.counts.question}
+		_, canKeep := key.source.(source.Statistics)
+		canKeep = canKeep && oldest >= a.window.From && newest <= a.window.To
+		var counts *rangeCounts
+		if canKeep {
+			counts = a.counts.find(key)
 		}
-		tallies.release()
-		if !usable {
-			a.newGroups()
-			return false, err
+		if counts == nil {
+			if counts, rest[src], err = a.countSeries(ctx, src, scan.SplitWindow(a.window, oldest, newest)); counts == nil {
+				a.newGroups()
+				return false, err
+			}
+			if canKeep && len(rest[src]) == 0 {
+				a.counts.keep(key, counts)
+			}
 		}
+		a.targets.groups.add(&counts.groups)
 	}
 	f, err := a.sampleBlocks(ctx, rest)
 	if err != nil || f.share < 1 {
@@ -56,6 +61,26 @@ func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	return true, a.scanRest(ctx, f, targets{groups: a.targets.groups})
+}
+
+// countSeries counts the groups of the whole minutes of a source, or returns nil if its statistics
+// do not suffice.
+func (a *aggregation) countSeries(ctx context.Context, src int, d scan.Split) (*rangeCounts, scan.Window, error) {
+	tallies := seriesTallies{by: a.targets.groups.by, byName: hasName(slices.Values(a.targets.groups.by)), memory: a.session.Memory,
+		index: make(map[int]*tracestore.Group)}
+	defer tallies.release()
+	rest, exact, err := a.seriesOf(ctx, src, d, tallies.add)
+	if err != nil || !exact || tallies.others || tallies.short {
+		return nil, nil, err
+	}
+	one := groupTotal{counter: storequery.NewGroupCounter(a.query, a.want.Groups)}
+	one.counter.ChargeTo(a.session.Memory)
+	defer one.counter.Release()
+	tallies.addTo(&one)
+	if one.counter.OutOfMemory() {
+		return nil, nil, nil
+	}
+	return &rangeCounts{groups: one.counts()}, rest, nil
 }
 
 // seriesTallies counts the spans of the series of one source.
