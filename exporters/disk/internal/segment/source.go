@@ -116,7 +116,7 @@ func (s *Segment) blockDamage(b *essentials, number int, err error) error {
 
 // Constant returns the cell that all rows of a shape have at a position, if it is the same in all.
 func (s *Segment) Constant(shape uint32, position int) (rows.Cell, bool) {
-	b, err := s.load()
+	b, err := s.essentials.get(s.readEssentials, s.loaded) // called too often for Cache.touch
 	if err != nil {
 		return rows.Cell{}, false
 	}
