@@ -81,7 +81,7 @@ test('a rectangle of the heatmap is selected, explained and filtered', async () 
   expect(problems).toEqual([]);
 });
 
-test('keys open a service, a trace, its spans and its tabs', async () => {
+test('keys open a service, nodes of the map, a trace, its spans and its tabs', async () => {
   await page.goto(url);
   await page.getByRole('heading', { level: 1 }).first().waitFor();
   await page.keyboard.press('Control+k');
@@ -89,6 +89,11 @@ test('keys open a service, a trace, its spans and its tabs', async () => {
   await page.getByRole('option', { name: /payment/ }).first().waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => page.url()).toContain('/services/payment');
+  await page.goto(url + '/dependencies?focus=checkout');
+  const nodes = page.getByRole('group', { name: /^Map of/ }).getByRole('button');
+  await nodes.filter({ hasText: 'checkout' }).focus();
+  await page.keyboard.press('ArrowLeft');
+  await nodes.filter({ hasText: 'gateway' }).and(page.locator(':focus')).waitFor();
   await page.goto(`${url}/trace/${checkout}`);
   const tree = page.getByRole('treegrid', { name: 'Spans' });
   const details = page.getByRole('complementary', { name: 'Span details' });

@@ -134,7 +134,7 @@ function Node({ n, i, placed, state, stop, onHover, ...events }: NodeProps) {
   return (
     <g
       class={classes(css.node, state && css[state], n.peer && css.peer)} transform={`translate(${(layout.x[i] - width / 2).toFixed(1)} ${(layout.y[i] - nodeHeight / 2).toFixed(1)})`} style={color}
-      role="button" tabIndex={stop ? 0 : -1} aria-pressed={state === 'picked'} aria-label={nodeLabel(n, graph.seconds)} data-node={i} onPointerEnter={() => onHover(true)} onPointerLeave={() => onHover(false)} {...events}
+      role="button" tabindex={stop ? 0 : -1} aria-pressed={state === 'picked'} aria-label={nodeLabel(n, graph.seconds)} data-node={i} onPointerEnter={() => onHover(true)} onPointerLeave={() => onHover(false)} {...events}
     >
       <title>{nodeLabel(n, graph.seconds)}</title>
       {n.members && <rect class={css.behind} x="4" y="-4" width={width} height={nodeHeight} rx={rounded} />}
