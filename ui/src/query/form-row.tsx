@@ -11,7 +11,9 @@ import { isOn, parseQuery, type Condition, type Query } from './parse';
 import type { Period } from './suggest';
 import css from './form-row.module.css';
 
-// Loaded after the form, which opens them.
+/** Milliseconds after which the editors are loaded, before anybody opens one: what the page shows comes first. */
+const editorsAfter = 500;
+
 type Editors = typeof import('./condition-editor');
 type Props<K extends keyof Editors> = Parameters<Editors[K]>[0];
 const ConditionEditor = lazy<Props<'ConditionEditor'>>(() => import('./condition-editor').then((m) => ({ default: m.ConditionEditor })));
@@ -31,7 +33,10 @@ const standing = ['service', 'name', 'duration', 'trace.duration', 'status', 'er
 
 /** The same search as chips. While the text is not complete, the chips show its last complete state. */
 export function FormRow({ draft, period, onRun }: FormRowProps) {
-  useEffect(() => [ConditionEditor, DurationEditor, StatusEditor, TextEditor].forEach((e) => e.preload()), []);
+  useEffect(() => {
+    const timer = setTimeout(() => [ConditionEditor, DurationEditor, StatusEditor, TextEditor].forEach((e) => e.preload()), editorsAfter);
+    return () => clearTimeout(timer);
+  }, []);
   const last = useRef<Query>(parseQuery('')!);
   const parsed = useMemo(() => parseQuery(draft), [draft]);
   if (parsed) last.current = parsed;

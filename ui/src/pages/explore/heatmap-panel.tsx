@@ -30,7 +30,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
   const box = boxOfSelection(sel);
   const [table, setTable] = useState(false);
   const { data } = answer;
-  const marks = useMarks(run);
+  const marks = useMarks(run, !!data || answer.loading);
   const open = useOpenCell(run, data);
   const selected = useMemo(() => (data && box ? sumOf(gridOf(data, finest), box) : null), [data, box]);
   useEffect(() => { if (selected) announce(t('{count} selected', { count: count(selected.count) })); }, [selected]);
@@ -112,8 +112,8 @@ function Notices({ answer }: { answer: RequestState<Heatmap> }) {
 }
 
 /** New versions of services, as lines. They are a help: an error hides them. */
-function useMarks(run: Run): TimeMark[] {
-  const { data } = useRequest<Changes>('changes', { start: run.start, end: run.end });
+function useMarks(run: Run, wanted: boolean): TimeMark[] {
+  const { data } = useRequest<Changes>(wanted ? 'changes' : null, { start: run.start, end: run.end });
   return useMemo(() => marksOf(data?.changes ?? [], run.from, run.to, conditionsOn(run.q, 'service').map((c) => c.value)), [data, run]);
 }
 

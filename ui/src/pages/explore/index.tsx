@@ -156,15 +156,17 @@ function useKeptScroll(run: Run) {
 const kept = { maxAge: 300_000 };
 
 const patience = 250; // ms
+/** Milliseconds in which the first traces are drawn. */
+const twoFrames = 50;
 
-/** Whether `ready`, or some time has passed since the start of the run. */
+/** Whether what was `ready` has been drawn, or some time has passed since the start of the run. */
 function useSoon(run: Run, ready: boolean): boolean {
-  const [late, setLate] = useState<Run | null>(null);
+  const [late, setLate] = useState(ready ? run : null);
   useEffect(() => {
-    const timer = setTimeout(() => setLate(run), patience);
+    const timer = setTimeout(() => setLate(run), ready ? twoFrames : patience);
     return () => clearTimeout(timer);
-  }, [run]);
-  return ready || late === run;
+  }, [run, ready]);
+  return late === run;
 }
 
 function period(run: Run): { start: string; end: string } {
