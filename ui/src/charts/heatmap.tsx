@@ -231,7 +231,7 @@ function TimeAxis({ g, width, box }: { g: HeatGrid; width: number; box: Box | nu
   const z = zone.value;
   const offset = z === 'local' ? -new Date(g.start).getTimezoneOffset() * 60_000 : 0;
   const tags = box ? [box.t0, box.t1].filter((item) => x(item) > -0.01 && x(item) < 1.01) : [];
-  const places = apart(tags.map(x), 48 / width);
+  const places = apart(tags.map(x), 60 / width).map((at) => Math.min(at, 1 - 20 / width)); // with seconds, within a small screen
   const free = (item: number): boolean => places.every((at) => Math.abs(at - x(item)) * width > 48);
   return (
     <div class={css.xAxis} aria-hidden="true">

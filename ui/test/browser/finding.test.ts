@@ -2,7 +2,7 @@
 
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, newPage } from './browser.ts';
+import { connect, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -142,6 +142,13 @@ test('two times are compared in one place', () => visit('/', async (page) => {
   await page.getByRole('dialog', { name: 'Another time' }).getByRole('button', { name: 'Apply' }).click();
   await table.getByRole('row').filter({ hasText: 'checkout' }).getByText('fails more').waitFor();
   await expect.poll(() => parameter(page, 'against')).toMatch(/\.\./);
+}));
+
+test('two times fit a small screen: the second key is below the first, and every column has its head', () => visit('/search?tab=times&by=service,name', async (page) => {
+  await page.setViewportSize(small);
+  const table = page.getByRole('grid', { name: 'Two times compared' });
+  await table.getByRole('row').filter({ hasText: 'charge' }).getByText('charge').filter({ visible: true }).waitFor();
+  expect(await table.getByRole('columnheader').allInnerTexts()).toEqual(['service', 'Errors', 'then', 'p95', 'then']);
 }));
 
 test('calls of one name to several services are told apart', () => visit('/services/checkout', async (page) => {

@@ -92,7 +92,7 @@ function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 's
       {/* Explain says how many it compares. */}
       {view.value.tab !== 'explain' && <b>{t('{n} selected', { n: count(n) })}</b>}
       <ExplainButton />
-      <Button onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
+      <Button kind="quiet" onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
       <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title={t('Show the selected time')}>{t('Zoom')}</Button>
       <Button kind="quiet" icon="x" label={t('Clear the selection')} onClick={() => navigate({ sel: null })} />
     </span>

@@ -26,8 +26,8 @@ export function ChangeTable({ changes, keys, run, earlier }: Props) {
     <table class={css.table} role="grid" aria-label={t('Two times compared')}>
       <thead>
         <tr>
-          {keys.map((key) => <th key={key} scope="col" class={css.value}>{fieldLabel(key)}</th>)}
-          <th scope="col" aria-sort="descending">{t('Difference')}</th>
+          {keys.map((key, i) => <th key={key} scope="col" class={i > 0 ? css.wide : undefined}>{fieldLabel(key)}</th>)}
+          <th scope="col" class={css.wide} aria-sort="descending">{t('Difference')}</th>
           <th scope="col" class={css.number}>{t('Per second')}</th><th scope="col" class={css.number}>{t('then')}</th>
           <th scope="col" class={css.number}>{t('Errors')}</th><th scope="col" class={css.number}>{t('then')}</th>
           <th scope="col" class={css.number}>p95</th><th scope="col" class={css.number}>{t('then')}</th>
@@ -46,8 +46,13 @@ function Row({ c, run, earlier }: { c: Change; run: Run; earlier: Period }) {
   const [now, then] = [c.now && href(run), c.then && href(earlier)];
   return (
     <tr data-row>
-      {c.values.map((v, i) => <th key={i} scope="row" class={css.value}>{i === 0 ? <a href={(now ?? then)!} title={c.where}>{valueText(v)}</a> : <span title={valueText(v)}>{valueText(v)}</span>}</th>)}
-      <td class={css.kinds}>{c.kinds.map((k) => <Badge key={k} kind={bad[k]}>{kindText[k]}</Badge>)}</td>
+      {c.values.map((v, i) => (
+        <th key={i} scope="row" class={i > 0 ? css.wide : css.value}>
+          {i === 0 ? <a href={(now ?? then)!} title={c.where}>{valueText(v)}</a> : <span title={valueText(v)}>{valueText(v)}</span>}
+          {i === 0 && c.values.length > 1 && <div class={css.second}>{valueText(c.values[1])}</div>}
+        </th>
+      ))}
+      <td class={classes(css.kinds, css.wide)}>{c.kinds.map((k) => <Badge key={k} kind={bad[k]}>{kindText[k]}</Badge>)}</td>
       <td class={css.number}>{per(c.now, run)}</td><td class={classes(css.number, css.then)}>{then ? <a href={then} title={t('Traces from the earlier time')}>{per(c.then, earlier)}</a> : none}</td>
       <td class={classes(css.number, c.kinds.includes('failing') && css.failed)}>{errors(c.now)}</td><td class={classes(css.number, css.then)}>{errors(c.then)}</td>
       <td class={classes(css.number, c.kinds.includes('slower') && css.slow)}>{p95(c.now)}</td><td class={classes(css.number, css.then)}>{p95(c.then)}</td>
