@@ -163,8 +163,9 @@ func (v *spanTexts) Resource(r *otlpdata.Resource) error { v.resource = *r; retu
 func (v *spanTexts) Scope(s *otlpdata.Scope) error       { v.scope = *s; return nil }
 func (v *spanTexts) Span(s *otlpdata.Span) error {
 	if v.selects == nil || v.selects(s, v.resource.Service) {
-		v.list = append(v.list, fmt.Sprintf("%s %q %s %q %s %q",
-			v.tenant, v.resource.Raw, v.resource.SchemaURL, v.scope.Raw, v.scope.SchemaURL, otlpdata.AppendSpan(nil, s)))
+		span := otlpdata.AppendSpan(nil, s) // not quoted, which would take a quarter of the tests' CPU time
+		v.list = append(v.list, fmt.Sprintf("%s %d:%s %s %d:%s %s %d:%s", v.tenant, len(v.resource.Raw), v.resource.Raw,
+			v.resource.SchemaURL, len(v.scope.Raw), v.scope.Raw, v.scope.SchemaURL, len(span), span))
 	}
 	return nil
 }
