@@ -66,7 +66,7 @@ test: build node-clients ## run the tests; long ones briefly or not at all: make
 
 # The longest tests mostly wait. They come first, so that others keep the cores busy beside them, and at the end.
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
-	@packages=$$(go list ./exporters/disk ./test/e2e/... ./test/repo ./...) && $(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short \
+	@packages=$$(go list ./exporters/disk ./test/e2e/... ./test/repo ./test/simulation ./...) && $(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short \
 		$$(echo "$$packages" | grep -v '/test/engines/') ./test/engines/clickhouse/chserver
 
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out

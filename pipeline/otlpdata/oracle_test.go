@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// isStrict reports whether an error is of an encoding that pdata accepts and other decoders reject.
+// isStrict reports whether an error is of an encoding that pdata accepts and FromOTLP rejects.
 func isStrict(err error) bool {
 	return err != nil && slices.Contains([]string{"otlp: groups are not supported", "otlp: varint overflows 64 bits",
 		"otlp: invalid field number"}, err.Error())

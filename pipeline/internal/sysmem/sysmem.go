@@ -50,7 +50,8 @@ func limit(cgroup int64) int64 {
 }
 
 // machineMemory returns the memory of the machine in bytes, or math.MaxInt64 if it is unknown. It
-// does not change, and the kernel needs longer for this file than for the cgroup's.
+// is read once, because it hardly ever changes and reading it takes the kernel longer than the
+// limits of cgroups.
 var machineMemory = sync.OnceValue(func() int64 {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -19,8 +19,9 @@ var (
 const maxNumber = 1<<29 - 1
 
 // Reader reads the fields of messages one after the other and holds the last one. It accepts the
-// messages that pdata accepts, except for encodings that are invalid in protobuf, and groups, which
-// proto3 does not have. Other decoders reject these, and with them all spans of the message.
+// messages that pdata accepts, except for field numbers and varints that protobuf does not allow,
+// and groups, which proto3 does not have: pdata also accepts invalid ones. Other decoders reject
+// what is invalid, and with it all spans of the message.
 type Reader struct {
 	Tag  uint32 // number<<3 | wire type
 	Num  uint64 // the value of a scalar

@@ -103,7 +103,7 @@ type aggregation struct {
 	rowsRead     int                       // number of rows in blocks that were read
 	partRows     int                       // see scanParts
 	counts       *countUse                 // nil: not used
-	rangeBlocks  int                       // see countRange
+	rangeBlocks  int                       // see rangeEnd
 	idFields     map[tracestore.Field]bool // fields that have ids in a range that was counted
 	pickedBlocks int                       // number of blocks with exemplars
 	reasons      tracestore.Reasons

@@ -34,7 +34,7 @@ type rangeKey struct {
 
 const fromSeries = -1
 
-// rangeCounts is what a query counted in a range of blocks. It does not change.
+// rangeCounts is what a query counted for a rangeKey. It does not change.
 type rangeCounts struct {
 	facets struct {
 		total  total
