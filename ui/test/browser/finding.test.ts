@@ -2,7 +2,7 @@
 
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, newPage, small } from './browser.ts';
+import { connect, large, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -67,6 +67,11 @@ test('a box on the heatmap selects for the table and the facets', () => visit(`/
   await page.getByText(`${failing} selected`).first().waitFor();
   await facets(page).getByRole('button', { name: '/pay', exact: true }).waitFor();
   await expect.poll(() => facets(page).getByRole('button', { name: '/cart', exact: true }).count()).toBe(0);
+  // The ends of the box on the axes stay within a small screen.
+  await page.setViewportSize(small);
+  const widest = (): Promise<number> => page.getByRole('region', { name: 'Heatmap of durations' }).locator('span').evaluateAll((list) => Math.max(...list.map((e) => e.getBoundingClientRect().right)));
+  await expect.poll(widest).toBeLessThanOrEqual(small.width);
+  await page.setViewportSize(large);
   // A value of a facet narrows the selection, which stays.
   await facets(page).getByRole('button', { name: 'kestrel', exact: true }).first().click();
   await expect.poll(() => parameter(page, 'q')).toMatch(/kestrel/);
