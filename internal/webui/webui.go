@@ -134,7 +134,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !below || r.Method != http.MethodGet && r.Method != http.MethodHead:
 		notFound(w, r)
 	case isView:
-		s.servePage(w, r, variantFolder+variant+".html", s.early(name))
+		s.servePage(w, r, variantFolder+variant+".html", s.preload(name))
 	case name == s.build.index:
 		s.servePage(w, r, s.build.index, "")
 	case s.serveFile(w, r, name):
@@ -150,11 +150,14 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// early returns what the page of a view requests first, as a relative reference, or "". The UI
+// maxTraceID is the maximum length of the id of a trace.
+const maxTraceID = 32
+
+// preload returns what the page of a view requests first, as a relative reference, or "". The UI
 // requests the same for ids in lower case.
-func (s *Site) early(name string) string {
+func (s *Site) preload(name string) string {
 	id, isTrace := strings.CutPrefix(name, "trace/")
-	if s.options.TracePath == "" || !isTrace || id == "" || strings.Trim(id, "0123456789abcdef") != "" {
+	if s.options.TracePath == "" || !isTrace || id == "" || len(id) > maxTraceID || strings.Trim(id, "0123456789abcdef") != "" {
 		return ""
 	}
 	return "." + s.options.TracePath + id

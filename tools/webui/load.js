@@ -1,5 +1,16 @@
-// What the page itself loads is known, too.
-const known = new Map([...document.querySelectorAll('link')].map((link) => [link.href, 0]));
+// What the page itself loads is known, too. Scripts run after its style sheets were loaded or have
+// failed: the failed ones are loaded again.
+const known = new Map([...document.querySelectorAll('link')]
+  .filter((link) => link.rel !== 'stylesheet' || hasRules(link.sheet)).map((link) => [link.href, 0]));
+
+/** Whether a style sheet was loaded. A failed one is null, is empty or cannot be read. */
+function hasRules(sheet) {
+  try {
+    return sheet.cssRules.length > 0;
+  } catch {
+    return false;
+  }
+}
 
 /** Waits for a part of the UI and its style sheets, and begins to load the other modules that it needs. */
 export function load(part, files) {

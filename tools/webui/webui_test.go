@@ -134,7 +134,7 @@ func TestSmallUI(t *testing.T) {
 		"index.html":       {everyPage},
 		"pages/plain.html": {everyPage, `<link rel="modulepreload" crossorigin href="./assets/plain-">`},
 		"pages/styled.html": {everyPage, `<link rel="modulepreload" crossorigin href="./assets/styled-">`,
-			`<link rel="preload" as="style" crossorigin href="./assets/styled-">`},
+			`<link rel="stylesheet" crossorigin href="./assets/styled-">`},
 	} {
 		tags := regexp.MustCompile(`<(?:link|script) .*`).FindAllString(s.files[name], -1)
 		for i, tag := range tags {
