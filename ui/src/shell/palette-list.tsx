@@ -65,14 +65,17 @@ export interface PaletteListProps {
   typed: string;
   /** Index of the chosen target. Beyond an end of the list, it continues at the other end. */
   index: number;
-  /** Number of times that Enter was pressed. The first time can be before the list was loaded. */
-  enters: number;
+  /** Enter was pressed and not yet handled. That can be before the list was loaded. */
+  entered: boolean;
+  onEntered: () => void;
   onIndex: (index: number) => void;
+  /** A row is chosen, or no longer. */
+  onChosen: (chosen: boolean) => void;
   onClose: () => void;
 }
 
 /** What the jump box offers: pages, services, recent traces, trace ids and queries. */
-export function PaletteList({ typed, index, enters, onIndex, onClose }: PaletteListProps) {
+export function PaletteList({ typed, index, entered, onEntered, onIndex, onChosen, onClose }: PaletteListProps) {
   const list = useRef<HTMLUListElement>(null);
   const names = useRequest<Names>('values', { key: 'service', prefix: '', limit: maxServices }, { maxAge: cacheAge });
   const more = useRequest<Names>(names.data?.more && typed.trim() ? 'values' : null, { key: 'service', text: typed.trim(), limit: maxTargets }, { maxAge: cacheAge });
@@ -85,18 +88,21 @@ export function PaletteList({ typed, index, enters, onIndex, onClose }: PaletteL
   }, [typed, names.data, more.data]);
   const n = targets.length;
   const at = ((index % n) + n) % n; // NaN without targets
+  useLayoutEffect(() => onChosen(n > 0), [n > 0]);
   useEffect(() => list.current!.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
   const go = (target: Target | undefined): void => {
     if (!target) return;
     onClose();
     visit(target.href);
   };
-  const early = useRef(enters > 0); // Enter was pressed before the list was shown: it can be for a service
+  const early = useRef(entered); // Enter was pressed before the list was shown: it can be for a service
+  const loading = names.loading || more.loading;
   useLayoutEffect(() => {
-    if (enters === 0 || (early.current && names.loading && literal(typed).length === 0)) return;
-    early.current = false;
+    early.current &&= entered;
+    if (!entered || (early.current && loading && literal(typed).length === 0)) return;
+    onEntered();
     go(targets[at]);
-  }, [enters, names.loading]);
+  }, [entered, loading]);
   return (
     <>
       <ul ref={list} id="palette-list" role="listbox" aria-label={t('Targets')} class={css.list}>

@@ -12,10 +12,11 @@ export const PaletteList = lazy<PaletteListProps>(() => import('./dialogs').then
 export function Palette({ onClose }: { onClose: () => void }) {
   const [typed, setTyped] = useState('');
   const [index, setIndex] = useState(0);
-  const [enters, setEnters] = useState(0);
+  const [entered, setEntered] = useState(false);
+  const [chosen, setChosen] = useState(false);
   const key = (e: KeyboardEvent): void => {
     const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
-    if (e.key === 'Enter') setEnters(enters + 1);
+    if (e.key === 'Enter') setEntered(true);
     else if (step) setIndex(index + step);
     else return;
     e.preventDefault();
@@ -26,12 +27,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
         <Icon name="search" />
         <input
           class={css.input} role="combobox" aria-label={t('Trace ID, service or text')} aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
-          aria-activedescendant={`palette-${index}`} placeholder={t('Trace ID, service or text')} autocomplete="off" spellcheck={false} autofocus
-          value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setIndex(0); }} onKeyDown={key}
+          aria-activedescendant={chosen ? `palette-${index}` : undefined} placeholder={t('Trace ID, service or text')} autocomplete="off" spellcheck={false} autofocus
+          value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setIndex(0); setEntered(false); }} onKeyDown={key}
         />
         <kbd>Esc</kbd>
       </div>
-      <PaletteList typed={typed} index={index} enters={enters} onIndex={setIndex} onClose={onClose} />
+      <PaletteList typed={typed} index={index} entered={entered} onEntered={() => setEntered(false)} onIndex={setIndex} onChosen={setChosen} onClose={onClose} />
     </Dialog>
   );
 }

@@ -12,7 +12,7 @@ import { currentRate, hiddenFromTenants, ingest, troubled } from './ingest';
 import { isMac } from './keys';
 import { chooseLanguage, language, languages, type Language } from './language';
 import { density, themeChoice, type Density, type ThemeChoice } from './preferences';
-import { t, Text } from './text';
+import { t, Text, tn } from './text';
 import { TimePicker } from './time-picker';
 import { link, navigate, view, visit, type Route } from './url';
 import css from './top-bar.module.css';
@@ -124,7 +124,7 @@ function IngestRate() {
   const perSecond = currentRate(samples);
   if (!data || perSecond === null) return <span class={classes(css.rate, css.wide, css.unknown)} aria-hidden="true">{t('{perSecond} spans/s', { perSecond: '000' })}</span>;
   const healthy = !troubled(data, slowNow.value);
-  const title = t('{received} spans received, {refused} refused, {dropped} dropped since the start', { received: count(data.received), refused: count(data.refused), dropped: count(data.dropped) });
+  const title = tn(data.received, '{received} span received, {refused} refused, {dropped} dropped since the start', '{received} spans received, {refused} refused, {dropped} dropped since the start', { received: count(data.received), refused: count(data.refused), dropped: count(data.dropped) });
   return (
     <a class={classes(css.rate, css.wide)} href={link({ page: 'status' })} title={title}>
       {data.received > 0 && <Mark kind={healthy ? 'ok' : 'warn'} size={13} label={healthy ? t('healthy') : t('spans were refused or dropped')} />}

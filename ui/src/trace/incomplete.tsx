@@ -10,7 +10,7 @@ import css from './header.module.css';
 export function Incomplete({ facts, spans, show }: { facts: Facts; spans: number; show: () => void }) {
   const { orphans, causes, cut, messages } = facts;
   if (orphans.length === 0 && !cut && messages.length === 0) return null;
-  const text = cut ? t('cut after {spans} spans', { spans: count(spans) }) : orphans.length > 0 ? tn(orphans.length, 'incomplete: {orphans} span lacks its parent', 'incomplete: {orphans} spans lack their parent', { orphans: count(orphans.length) }) : t('incomplete');
+  const text = cut ? tn(spans, 'cut after {spans} span', 'cut after {spans} spans', { spans: count(spans) }) : orphans.length > 0 ? tn(orphans.length, 'incomplete: {orphans} span lacks its parent', 'incomplete: {orphans} spans lack their parent', { orphans: count(orphans.length) }) : t('incomplete');
   return (
     <Popover label={t('Why the trace is incomplete')} trigger={(p) => <button type="button" class={css.incomplete} {...p}><Mark kind="warn" size={13} label="" />{text}</button>}>
       {(close) => (

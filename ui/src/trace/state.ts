@@ -62,7 +62,7 @@ export class TraceState {
   readonly goal = signal<Goal | null>(null);
   /** The first rows were drawn a moment ago: the server may be asked for what is shown beside them. */
   readonly settled = signal(false);
-  /** A span that was asked for before its panel is drawn. */
+  /** The request of `ask`, until the panel of the span takes it. */
   private asked: { id: string; spans: Promise<SpanDetail[]>; abort: AbortController } | null = null;
 
   private readonly broken = computed(() => brokenScale(this.model.value));
@@ -130,7 +130,7 @@ export class TraceState {
   /** Ends the subscriptions to the URL. */
   close(): void {
     for (const stop of this.stops) stop();
-    this.asked?.abort.abort();
+    this.dropAsked();
   }
 
   /** Another level begins with its default fold state. */
@@ -188,11 +188,21 @@ export class TraceState {
   ask(span: number): void {
     const id = spanID(this.model.value, span);
     if (this.asked?.id === id || span === this.selected.peek()) return;
-    this.asked?.abort.abort();
+    this.dropAsked();
     const abort = new AbortController();
-    const spans = this.source.details([id], abort.signal);
-    spans.catch(() => undefined); // the panel shows errors
-    this.asked = { id, spans, abort };
+    const asked = { id, spans: this.source.details([id], abort.signal), abort };
+    asked.spans.catch(() => { if (this.asked === asked) this.asked = null; }); // the panel tries again, and shows errors
+    this.asked = asked;
+  }
+
+  /** Drops the request of `ask` if its span was not opened. */
+  unask(): void {
+    if (this.asked?.id !== this.spanText.peek()) this.dropAsked();
+  }
+
+  private dropAsked(): void {
+    this.asked?.abort.abort();
+    this.asked = null;
   }
 
   /** A span in full: what `ask` asked for, once, otherwise a new request. */
@@ -213,6 +223,7 @@ export class TraceState {
 
   /** Takes a newer model: spans are found again by their ids. */
   replace(model: TraceModel): void {
+    this.dropAsked(); // its answer can be older than the model
     const old = this.model.value;
     const again = (span: number): number => findSpan(model, spanID(old, span));
     const groupAgain = (group: number): number => {

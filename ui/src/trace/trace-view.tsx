@@ -63,7 +63,7 @@ function Details({ state }: { state: TraceState }) {
   return span >= 0 ? <DetailPanel state={state} span={span} /> : null;
 }
 
-/** Milliseconds from the first rows to the requests for what is shown beside them: who opens a span at once does not wait for these. */
+/** Milliseconds from the first rows to the requests for what is shown beside them, so that a span that is opened immediately does not wait for them. */
 const settlesAfter = 300;
 
 /** Asks what is usual for the spans, after the first rows. */

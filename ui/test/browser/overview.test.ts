@@ -233,6 +233,73 @@ describe('with data', () => {
     await page.context().close();
   });
 
+  test('Enter before the list of the jump box is loaded waits for the services that match', async () => {
+    const { page } = await newPage(browser);
+    let [load, answer] = [(): void => {}, (): void => {}];
+    const loadable = new Promise<void>((resolve) => { load = resolve; });
+    const answerable = new Promise<void>((resolve) => { answer = resolve; });
+    const values = (text: boolean) => (address: URL) => address.pathname.endsWith('/values') && address.searchParams.has('text') === text;
+    await page.route(/\/assets\/dialogs-\w{8}\.js$/, async (route) => { await loadable; await route.continue(); });
+    await page.route(values(false), (route) => route.fulfill({ json: { data: { names: ['gatewatch'], more: true }, errors: null } }));
+    await page.route(values(true), async (route) => { await answerable; await route.fulfill({ json: { data: { names: ['gatew'], more: false }, errors: null } }); });
+    await page.goto(url);
+    await page.getByRole('main').getByRole('heading').first().waitFor();
+    const asked = page.waitForRequest((r) => values(true)(new URL(r.url())));
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('gatew');
+    await page.keyboard.press('Enter');
+    load();
+    await asked;
+    await page.getByRole('option', { name: /^gatewatch/ }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/');
+    answer();
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/services/gatew');
+    await page.context().close();
+  });
+
+  test('Enter in the jump box is for the text before it, and for the chosen row', async () => {
+    const { page } = await newPage(browser);
+    let load = (): void => {};
+    const held = new Promise<void>((resolve) => { load = resolve; });
+    await page.route(/\/assets\/dialogs-\w{8}\.js$/, async (route) => { await held; await route.continue(); });
+    await page.goto(url);
+    await page.getByRole('main').getByRole('heading').first().waitFor();
+    await page.keyboard.press('Control+k');
+    const field = page.getByRole('dialog').getByRole('combobox');
+    await page.keyboard.type('gat');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('ew');
+    expect(await field.getAttribute('aria-activedescendant')).toBeNull();
+    load();
+    const row = page.getByRole('option', { name: /^gateway/, selected: true });
+    await row.waitFor();
+    expect(await field.getAttribute('aria-activedescendant')).toBe(await row.getAttribute('id'));
+    await field.fill('a = b');
+    await expect.poll(() => page.getByRole('option').count()).toBe(0);
+    expect(await field.getAttribute('aria-activedescendant')).toBeNull();
+    await page.keyboard.press('Enter');
+    await field.fill('gatew');
+    await row.waitFor();
+    expect(new URL(page.url()).pathname).toBe('/');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/services/gateway');
+    await page.context().close();
+  });
+
+  test('a style sheet of the page that failed is loaded again; if that fails, too, the page says so', async () => {
+    const { page } = await newPage(browser);
+    const sheet = /\/assets\/overview-\w{8}\.css$/;
+    let requests = 0;
+    await page.route(sheet, (route) => (++requests === 1 ? route.abort() : route.continue()));
+    await page.goto(url);
+    await page.getByRole('main').getByRole('heading').first().waitFor();
+    expect(requests).toBe(2);
+    await page.route(sheet, (route) => route.fulfill({ status: 404 }));
+    await page.reload();
+    await page.getByRole('alert').getByText('This part of the page cannot be loaded.').waitFor();
+    await page.context().close();
+  });
+
   test('a jump box whose list cannot be loaded is closed, and tries again', async () => {
     const { page } = await newPage(browser);
     const list = /\/assets\/dialogs-\w{8}\.js$/;

@@ -157,6 +157,35 @@ test('find counts, visits and filters matches; the URL restores them', async () 
   await page.context().close();
 });
 
+test('a span is requested when the button is pressed on its row, and again if it was not opened', async () => {
+  const { page } = await openTrace();
+  let requests = 0;
+  page.on('request', (r) => { if (r.url().includes('/spans?ids=')) requests++; });
+  const row = rows(page).filter({ hasText: 'POST /v1/charges' });
+  await pointAt(row, 100, 10);
+  await page.mouse.down();
+  await expect.poll(() => requests).toBe(1);
+  await page.mouse.up();
+  await details(page).getByText('ord-42').waitFor();
+  expect(requests).toBe(1);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => details(page).count()).toBe(0);
+
+  const other = rows(page).filter({ hasText: 'GetCart' });
+  await pointAt(other, 100, 10);
+  await page.mouse.down();
+  await expect.poll(() => requests).toBe(2);
+  await row.hover({ position: { x: 100, y: 10 } });
+  await page.mouse.up();
+  await other.dispatchEvent('pointerdown', { pointerType: 'touch', button: 0, clientX: 400 });
+  expect(requests).toBe(2);
+  await page.evaluate(() => getSelection()!.removeAllRanges());
+  await other.click();
+  await details(page).getByRole('heading', { name: 'GetCart' }).waitFor();
+  expect(requests).toBe(3);
+  await page.context().close();
+});
+
 test('the axis zooms by a drag, the handles of the minimap by keys', async () => {
   const { page } = await openTrace();
   const axis = await pointAt(page.getByTitle('Drag to zoom').last(), 100, 10);
@@ -275,7 +304,7 @@ test('the panel names what sets a span apart from the usual, and claims nothing 
   const apart = (page: Page) => details(page).getByRole('region', { name: 'Unusual attributes' });
   const { page, problems } = await openTrace(`?span=${odd.spanID}`, odd.traceID);
   await expect.poll(() => apart(page).getByRole('listitem').allInnerTexts(), { timeout: 10_000 }).toEqual([expect.stringMatching(/^zone = x\s+never$/)]);
-  await apart(page).getByText('share of 200 calls on the preceding day').waitFor();
+  await apart(page).getByText('share of 200 calls in the preceding 24 hours').waitFor();
   expect(problems).toEqual([]);
   await page.context().close();
   const other = await newPage(browser);

@@ -103,7 +103,7 @@ function FacetView({ facet, label, spans, share: examined, open: initiallyOpen, 
   return (
     <section class={css.facet} aria-label={label}>
       <h2 data-row>
-        <button type="button" class={css.name} aria-expanded={open} title={t('{field}: on {share} of the matching spans, {distinct} values', { field: facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
+        <button type="button" class={css.name} aria-expanded={open} title={tn(facet.distinct, '{field}: on {share} of the matching spans, {distinct} value', '{field}: on {share} of the matching spans, {distinct} values', { field: facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
           <span class={css.field}><bdi>{label}</bdi></span>
           <span class={css.distinct}>{tn(facet.distinct, '{n} value', '{n} values', { n: count(facet.distinct) })}</span>

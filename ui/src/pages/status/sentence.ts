@@ -60,7 +60,7 @@ function counters(s: Sums, rate: number | null): Sentence {
   if (s.lost > 0) problems.push(tn(s.lost, '{n} span lost', '{n} spans lost', { n: count(s.lost) }));
   if (s.refused > 0) problems.push(tn(s.refused, '{n} span refused', '{n} spans refused', { n: count(s.refused) }));
   if (s.refusedRequests > 0) problems.push(tn(s.refusedRequests, '{n} request refused', '{n} requests refused', { n: count(s.refusedRequests) }));
-  if (problems.length > 0) return { text: t('{problems}; {received} spans received', { problems: problems.join(', '), received: count(s.received) }), mark: 'warn' };
+  if (problems.length > 0) return { text: tn(s.received, '{problems}; {received} span received', '{problems}; {received} spans received', { problems: problems.join(', '), received: count(s.received) }), mark: 'warn' };
   if (s.received === 0) return { text: t('No span received since the start'), mark: null };
   if (rate === null) return { text: t('Healthy: nothing refused, nothing lost'), mark: 'ok' };
   if (rate < 0.5) return { text: t('Healthy and idle: no spans at the moment'), mark: 'ok' };

@@ -29,7 +29,7 @@ export function SetApart({ state, detail }: { state: TraceState; detail: SpanDet
   if (found.length === 0) return null;
   return (
     <section class={css.apart} aria-label={t('Unusual attributes')}>
-      <h3 class={css.group}>{t('Unusual attributes')} <span>{t('share of {n} calls on the preceding day', { n: count(data!.spans) })}</span></h3>
+      <h3 class={css.group}>{t('Unusual attributes')} <span>{t('share of {n} calls in the preceding 24 hours', { n: count(data!.spans) })}</span></h3>
       <ul>
         {found.map((a) => (
           <li key={a.field}>

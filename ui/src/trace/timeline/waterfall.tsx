@@ -177,12 +177,19 @@ function focusRow(state: TraceState): void {
   if (state.active.value === null) state.active.value = state.rows.value.row[state.visible.value[0]] ?? null;
 }
 
-/** Asks for the span that a click will open, before the button is released. */
-function ask(state: TraceState, e: MouseEvent): void {
+/** Asks for the span that a click will open, before the button of the mouse is released. A touch can begin to scroll instead. */
+function ask(state: TraceState, e: PointerEvent): void {
   const target = e.target as Element;
   const index = target.closest<HTMLElement>('[data-row]')?.dataset.row;
   const key = state.rows.value.row[Number(index)] ?? -1;
-  if (key >= 0 && e.button === 0 && !e.ctrlKey && !e.metaKey && !target.closest('[data-fold]') && !inGutter(e)) state.ask(key);
+  if (key < 0 || e.pointerType !== 'mouse' || e.button !== 0 || e.ctrlKey || e.metaKey || target.closest('[data-fold]') || inGutter(e)) return;
+  state.ask(key);
+  const end = new AbortController();
+  const released = (): void => {
+    end.abort();
+    setTimeout(() => state.unask()); // after the click, if there is one
+  };
+  for (const type of ['pointerup', 'pointercancel']) addEventListener(type, released, end);
 }
 
 function click(state: TraceState, e: MouseEvent): void {
