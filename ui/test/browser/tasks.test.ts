@@ -69,7 +69,7 @@ task('why is checkout slow', 2, async (page, click) => {
 task('an unusual trace', 3, async (page, click) => {
   await click(page.getByRole('link', { name: 'Explore', exact: true }));
   await click(page.getByRole('button', { name: 'Duration', exact: true }));
-  await page.getByText(/slowest first$/).waitFor();
+  await page.getByText(/^\d.*, slowest first$/).waitFor();
   await click(rows(page).first());
   await page.getByText(/^p\d\S* of .*, usually/).waitFor();
 });
