@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
 // Meta is the origin of a request. It travels with the spans, so that none of their properties
@@ -287,4 +288,20 @@ func (b *Batch) copyTraces() (ptrace.Traces, error) {
 	td := ptrace.NewTraces()
 	decoded.CopyTo(td)
 	return td, nil
+}
+
+func decode(chunks [][]byte) (ptrace.Traces, error) {
+	all := ptrace.NewTraces()
+	for i, s := range chunks {
+		req := ptraceotlp.NewExportRequest()
+		if err := req.UnmarshalProto(s); err != nil {
+			return ptrace.Traces{}, fmt.Errorf("decoding spans: %w", err)
+		}
+		if i == 0 {
+			all = req.Traces()
+			continue
+		}
+		req.Traces().ResourceSpans().MoveAndAppendTo(all.ResourceSpans())
+	}
+	return all, nil
 }
