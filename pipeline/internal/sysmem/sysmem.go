@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // unknownLimit is what Limit returns if it finds no limit. Every machine has this much memory.
@@ -19,40 +18,31 @@ const cgroupShare = 0.9
 
 // Allowed returns the memory limit in bytes from the environment: GOMEMLIMIT, or nine tenths of the
 // cgroup's limit. Without a limit, it returns math.MaxInt64.
-func Allowed() int64 { return allowed(CgroupLimit()) }
-
-func allowed(cgroup int64) int64 {
+func Allowed() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return debug.SetMemoryLimit(-1)
 	}
-	if cgroup < math.MaxInt64 {
+	if cgroup := CgroupLimit(); cgroup < math.MaxInt64 {
 		return int64(float64(cgroup) * cgroupShare)
 	}
 	return math.MaxInt64
 }
 
 // Available returns Allowed, but at most the memory of the machine.
-func Available() int64 {
-	cgroup := CgroupLimit()
-	return min(allowed(cgroup), limit(cgroup))
-}
+func Available() int64 { return min(Allowed(), Limit()) }
 
 // Limit returns the number of bytes that the process may use: the limit of its cgroup or the memory
 // of the machine, whichever is smaller. If neither is known, it returns 1 GiB.
-func Limit() int64 { return limit(CgroupLimit()) }
-
-func limit(cgroup int64) int64 {
-	limit := min(cgroup, machineMemory())
+func Limit() int64 {
+	limit := min(CgroupLimit(), machineMemory())
 	if limit == math.MaxInt64 {
 		return unknownLimit
 	}
 	return limit
 }
 
-// machineMemory returns the memory of the machine in bytes, or math.MaxInt64 if it is unknown. It
-// is read once, because it hardly ever changes and reading it takes the kernel longer than the
-// limits of cgroups.
-var machineMemory = sync.OnceValue(func() int64 {
+// machineMemory returns the memory of the machine in bytes, or math.MaxInt64 if it is unknown.
+func machineMemory() int64 {
 	b, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return math.MaxInt64
@@ -66,4 +56,4 @@ var machineMemory = sync.OnceValue(func() int64 {
 		}
 	}
 	return math.MaxInt64
-})
+}
