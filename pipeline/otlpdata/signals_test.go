@@ -58,8 +58,8 @@ func TestCountOtherSignals(t *testing.T) {
 	}
 }
 
-// Requests that pdata reads are counted, except for those with an invalid encoding. It has fewer
-// data points if a metric has data of two types, of which it keeps the last.
+// Requests that pdata reads are counted, except for those with an invalid encoding. If a metric has
+// data of two types, pdata keeps only the last, and has fewer data points.
 func FuzzCountOtherSignals(f *testing.F) {
 	f.Add(metricsRequest(f))
 	f.Add(logsRequest(f))

@@ -26,7 +26,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// file holds the defaults, with which test/e2e/config compares those of this program.
+// file holds the defaults. Tests in test/e2e/config compare the defaults of this program with it.
 const file = "../e2e/config/testdata/collector-defaults.yaml"
 
 var update = flag.Bool("update", false, "rewrite the file of defaults")

@@ -128,7 +128,7 @@ func TestSmallUI(t *testing.T) {
 	if pages := slices.Sorted(maps.Keys(s.pages)); !slices.Equal(pages, []string{"plain", "styled"}) {
 		t.Errorf("pages: %v", pages)
 	}
-	// A page loads early what it needs besides that of every page.
+	// The HTML of a page loads what only this page needs.
 	const everyPage = `<script type="module" crossorigin src="./assets/main-"></script>`
 	for name, want := range map[string][]string{
 		"index.html":       {everyPage},

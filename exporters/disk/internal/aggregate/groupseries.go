@@ -16,7 +16,7 @@ import (
 // series have all fields of the groups and conditions.
 func (a *aggregation) canGroupSeries() bool {
 	t := &a.targets
-	if t.groups == nil || t.heat != nil || t.facets != nil || t.picks != nil || a.want.Groups.Parts > 0 || !answeredBySeries(a.query.Where) {
+	if a.counts == nil || t.facets != nil || !answeredBySeries(a.query.Where) {
 		return false
 	}
 	for _, f := range t.groups.by {

@@ -83,7 +83,7 @@ func TestMetricsDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := <-asked
-	// 60 points, of which the first describes 10 minutes, or one fewer point while the last minute
+	// 60 points, the first for 10 minutes, or one fewer point while the last minute
 	// settles. Both ends are inclusive.
 	if d := q.To.Sub(q.From) + 1; d < 68*time.Minute || d > 70*time.Minute || q.To.Before(before.Add(-2*time.Minute)) ||
 		q.To.After(time.Now()) ||
