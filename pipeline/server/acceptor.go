@@ -28,6 +28,7 @@ type acceptor struct {
 	served    chan struct{} // closed when the accept loop has ended
 	open      activeCalls   // connections
 	refusals  *pipeline.RepeatLog
+	shared    *sharedListener // of the gRPC server on the port of an HTTP server; nil without one
 }
 
 func newAcceptor(
@@ -72,6 +73,12 @@ func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, cl
 	}
 	a.listener = &limitListener{Listener: ln, max: a.maxConns, owner: a}
 	a.set.Logger.Info("listening", zap.String("address", a.addr()))
+	a.run(serve, closed)
+	return nil
+}
+
+// run runs serve for the listener in a goroutine, see start.
+func (a *acceptor) run(serve func(net.Listener) error, closed error) {
 	go func() {
 		defer close(a.served)
 		defer a.refusals.Close()
@@ -79,7 +86,6 @@ func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, cl
 			a.set.Report(fmt.Errorf("%s: serving %s: %w", a.name, a.endpoint, err))
 		}
 	}()
-	return nil
 }
 
 // stopAccepting closes the listener and returns when the accept loop has ended. Open connections
@@ -157,10 +163,19 @@ type countedConn struct {
 	known    bool   // whether the first bytes have been checked
 	peeked   []byte // read for the check, to be returned by Read
 	once     sync.Once
+	shared   atomic.Bool // belongs to the gRPC server on the port of an HTTP server
 }
 
-// Close may be called more than once, as net/http and grpc do.
+// Close may be called more than once, as net/http and grpc do. It does nothing if the connection
+// was passed to another server.
 func (c *countedConn) Close() error {
+	if c.shared.Load() {
+		return nil
+	}
+	return c.close()
+}
+
+func (c *countedConn) close() error {
 	c.once.Do(func() {
 		c.release()
 		c.listener.owner.metrics.openConns.Dec()

@@ -59,7 +59,7 @@ func (a *acceptor) wrongProtocol(b []byte) *wrongProtocol {
 	for _, method := range httpMethods {
 		isHTTP = isHTTP || start == method
 	}
-	isHTTP2 := strings.HasPrefix(http2.ClientPreface, start)
+	isHTTP2 := beginsHTTP2(b)
 	hasTLS := a.security.tls != nil
 	switch {
 	case hasTLS && (isHTTP || isHTTP2):
@@ -73,6 +73,11 @@ func (a *acceptor) wrongProtocol(b []byte) *wrongProtocol {
 		return &grpcOnHTTP
 	}
 	return nil
+}
+
+// beginsHTTP2 reports whether b begins a connection of HTTP/2 without TLS.
+func beginsHTTP2(b []byte) bool {
+	return len(b) >= firstBytes && strings.HasPrefix(http2.ClientPreface, string(b[:firstBytes]))
 }
 
 // answerTime is the maximum time for a client of the wrong protocol to send its request and read
@@ -96,6 +101,11 @@ func (c *countedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.known || n == 0 {
 		return n, err
+	}
+	if a := c.listener.owner; a.shared != nil && a.security.tls == nil && beginsHTTP2(p[:n]) {
+		c.known = true
+		a.shared.serveCounted(c, bytes.Clone(p[:n]))
+		return 0, io.EOF
 	}
 	if c.check(p[:n]) != nil {
 		return 0, io.EOF

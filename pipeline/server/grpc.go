@@ -65,7 +65,7 @@ var (
 // errors. opts are added to the options derived from cfg; interceptors run after the server's own.
 func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.ServerOption) (*GRPC, error) {
 	registerCompressors()
-	sec, err := newSecurity(set, name, cfg.SecurityConfig, "h2")
+	sec, err := newSecurity(set, name, cfg.SecurityConfig, protocolHTTP2)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -73,7 +73,18 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	if err != nil {
 		return nil, err
 	}
-	g := &GRPC{acceptor: a, set: a.set, maxMsg: int64(cfg.MaxRecvMsgSizeMiB) << 20, timeout: cfg.ReadTimeout, health: health.NewServer(),
+	var creds credentials.TransportCredentials = peekCreds{insecure.NewCredentials()}
+	if sec.tls != nil {
+		creds = credentials.NewTLS(sec.tls.Listener())
+	}
+	return newGRPC(a, cfg, creds, opts...)
+}
+
+// newGRPC returns a server for the connections of an acceptor, with the credentials that secure
+// them.
+func newGRPC(a *acceptor, cfg GRPCConfig, creds credentials.TransportCredentials, opts ...grpc.ServerOption) (*GRPC, error) {
+	set := a.set
+	g := &GRPC{acceptor: a, set: set, maxMsg: int64(cfg.MaxRecvMsgSizeMiB) << 20, timeout: cfg.ReadTimeout, health: health.NewServer(),
 		keepsHeaders: cfg.IncludeMetadata}
 	if limit := capToBudget(g.maxMsg, set.Budget); limit < g.maxMsg {
 		g.set.Logger.Warn("max_recv_msg_size_mib exceeds service.limits.inflight; using that limit", zap.Int64("bytes", limit))
@@ -81,7 +92,7 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	}
 	g.healthBudget, g.arrivals = pipeline.NewBudget(healthCalls*g.maxMsg), newArrivals(g.maxMsg, set.Budget.Limit())
 	g.serviceCtx, g.endServiceCalls = context.WithCancel(context.Background())
-	creds, err := g.credentials(name, cfg)
+	creds, err := g.watchReads(creds, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -100,13 +111,8 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	return g, nil
 }
 
-// credentials returns the server's credentials, which also limit how long a client may stop
-// reading.
-func (g *GRPC) credentials(name string, cfg GRPCConfig) (credentials.TransportCredentials, error) {
-	var creds credentials.TransportCredentials = peekCreds{insecure.NewCredentials()}
-	if t := g.acceptor.security.tls; t != nil {
-		creds = credentials.NewTLS(t.Listener())
-	}
+// watchReads returns credentials that also limit how long a client may stop reading.
+func (g *GRPC) watchReads(creds credentials.TransportCredentials, cfg GRPCConfig) (credentials.TransportCredentials, error) {
 	if cfg.WriteTimeout == 0 {
 		return creds, nil
 	}
@@ -115,7 +121,7 @@ func (g *GRPC) credentials(name string, cfg GRPCConfig) (credentials.TransportCr
 		Help: "Connections closed because the client did not read a response for write_timeout.",
 	})
 	return readWatchCreds{creds, cfg.WriteTimeout.Std(), int(cfg.MaxConcurrentStreams), stalled.Inc},
-		listen.Register(g.set.Metrics, name, stalled)
+		listen.Register(g.set.Metrics, g.acceptor.name, stalled)
 }
 
 func (g *GRPC) options(cfg GRPCConfig) []grpc.ServerOption {
@@ -180,13 +186,18 @@ func (g *GRPC) CountRefused(reason string) { g.acceptor.countRefused(reason) }
 // Start opens the listener and reports every service as SERVING. The error names the configuration
 // key to change.
 func (g *GRPC) Start(ctx context.Context) error {
+	g.setServing()
+	return g.acceptor.start(ctx, g.srv.Serve, grpc.ErrServerStopped)
+}
+
+// setServing reports every service as SERVING.
+func (g *GRPC) setServing() {
 	g.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
 	for name := range g.GetServiceInfo() {
 		if !strings.HasPrefix(name, "grpc.") {
 			g.health.SetServingStatus(name, grpc_health_v1.HealthCheckResponse_SERVING)
 		}
 	}
-	return g.acceptor.start(ctx, g.srv.Serve, grpc.ErrServerStopped)
 }
 
 // acceptedWait is how long it takes until gRPC has registered an accepted connection. When gRPC

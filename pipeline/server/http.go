@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -46,6 +47,8 @@ type HTTP struct {
 	privileged    func(*http.Request) bool
 
 	keepsHeaders bool // for Metadata
+
+	grpc *GRPC // on the same port; nil without one
 }
 
 var (
@@ -147,23 +150,44 @@ func (s *HTTP) Start(ctx context.Context) error {
 			return s.srv.Serve(tls.NewListener(ln, s.acceptor.security.tls.Listener()))
 		}
 	}
-	return s.acceptor.start(ctx, serve, http.ErrServerClosed)
+	if err := s.acceptor.start(ctx, serve, http.ErrServerClosed); err != nil {
+		return err
+	}
+	if s.grpc != nil {
+		s.startGRPC()
+	}
+	return nil
 }
 
 // HandOver closes the listener. Each open connection is closed after its next response, so that no
-// client sends a request on a connection that is being closed.
+// client sends a request on a connection that is being closed. Clients of gRPC are told to use
+// another connection for new calls.
 func (s *HTTP) HandOver(ctx context.Context) {
 	s.leaving.Store(true)
 	s.acceptor.stopAccepting()
+	if s.grpc != nil && s.acceptor.open.count() > 0 {
+		listen.Wait(acceptedWait, ctx.Done())
+		s.grpc.gracefulStop()
+	}
 	select {
 	case <-s.acceptor.open.whenIdle():
 	case <-ctx.Done():
 	}
 }
 
-// Stop closes the listener and idle connections and waits until active requests are answered. If
-// ctx ends first, it closes their connections and returns an error with their number.
+// Stop closes the listener and idle connections and waits until active requests and calls are
+// answered. If ctx ends first, it closes their connections and returns an error with their number.
 func (s *HTTP) Stop(ctx context.Context) error {
+	calls := make(chan error, 1)
+	if s.grpc == nil {
+		calls <- nil
+	} else {
+		go func() { calls <- s.grpc.Stop(ctx) }()
+	}
+	return errors.Join(s.stopRequests(ctx), <-calls)
+}
+
+func (s *HTTP) stopRequests(ctx context.Context) error {
 	s.unused.stop()
 	s.acceptor.security.stop()
 	err := s.srv.Shutdown(ctx)

@@ -108,6 +108,7 @@ func cipherSuites(names []string) ([]uint16, error) {
 // security checks the clients of one listener.
 type security struct {
 	tls     *certs.TLSSource // nil if plaintext
+	tlsBase *tls.Config      // settings of tls that are not in files; nil if plaintext
 	auth    *authenticator   // nil if off
 	tenancy *tenancy         // nil if off
 	proxies proxies
@@ -133,8 +134,8 @@ func newSecurity(set pipeline.Settings, listener string, c SecurityConfig, proto
 		if err != nil {
 			return nil, err
 		}
-		base := &tls.Config{MinVersion: minVersion, MaxVersion: maxVersion, CipherSuites: suites, NextProtos: protocols}
-		s.tls = certs.NewServerTLS(base, certs.Files{Cert: t.CertFile, Key: t.KeyFile, CA: t.ClientCAFile},
+		s.tlsBase = &tls.Config{MinVersion: minVersion, MaxVersion: maxVersion, CipherSuites: suites, NextProtos: protocols}
+		s.tls = certs.NewServerTLS(s.tlsBase, certs.Files{Cert: t.CertFile, Key: t.KeyFile, CA: t.ClientCAFile},
 			reloadOptions(set, "certificates", t.ReloadInterval))
 		s.anyTenant = t.ClientCAFile != "" && c.severalTenants()
 	}
@@ -153,6 +154,14 @@ func newSecurity(set pipeline.Settings, listener string, c SecurityConfig, proto
 // reloadOptions returns options for reloading files of a component.
 func reloadOptions(set pipeline.Settings, what string, interval pipeline.Duration) certs.ReloadOptions {
 	return certs.NewReloadOptions(set.Logger, set.Env.Now, what, interval.Std())
+}
+
+// addProtocol announces another protocol in the TLS handshake, for clients that offer none of those
+// before. It must be called before load.
+func (s *security) addProtocol(name string) {
+	if s.tlsBase != nil {
+		s.tlsBase.NextProtos = append(s.tlsBase.NextProtos, name)
+	}
 }
 
 // load reads the files for the first time.
