@@ -5,6 +5,7 @@
 //	api_v3      package tracing.api_v3: query service that returns OTLP
 //	storage_v1  package tracing.storage.v1: remote storage with the native span model
 //	storage_v2  package tracing.storage.v2: remote storage with OTLP
+//	streaming   package tracing.streaming: searches whose responses are sent in parts
 //
 // The program decodes and encodes spans without these types. They are used for the small messages
 // of queries, for gRPC reflection, and in tests: for clients, and as the reference for the codecs.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	pathpkg "path"
 	"strings"
 	"sync"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
+	streamingpb "github.com/tracing-backend/tracing/internal/wire/streaming"
 )
 
 // described returns the files whose types have two names.
@@ -32,6 +34,7 @@ func described() []protoreflect.FileDescriptor {
 		storage_v2.File_tracing_storage_v2_trace_storage_proto,
 		storage_v2.File_tracing_storage_v2_dependency_storage_proto,
 		storage_v2.File_tracing_storage_v2_capabilities_proto,
+		streamingpb.File_tracing_streaming_streaming_proto,
 	}
 }
 
@@ -50,7 +53,7 @@ type originals struct {
 // FindFileByPath returns a copy by its path, such as the original name of
 // tracing/api_v2/model.proto.
 func (o originals) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
-	if !strings.HasPrefix(path, originalPath(neutralPath)) {
+	if !isOriginal(strings.ReplaceAll(path, "/", ".")) {
 		return nil, protoregistry.NotFound
 	}
 	files, err := o.files()
@@ -62,7 +65,7 @@ func (o originals) FindFileByPath(path string) (protoreflect.FileDescriptor, err
 
 // FindDescriptorByName returns a service, message or other declaration of a copy.
 func (o originals) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
-	if !strings.HasPrefix(string(name), original) {
+	if !isOriginal(string(name)) {
 		return nil, protoregistry.NotFound
 	}
 	files, err := o.files()
@@ -98,14 +101,10 @@ func renamed(files []protoreflect.FileDescriptor) (*protoregistry.Files, error) 
 	return linked, nil
 }
 
-const neutralPath = "tracing/"
-
 // originalPath returns the path of a file under the name that clients know.
 func originalPath(path string) string {
-	if rest, ok := strings.CutPrefix(path, neutralPath); ok {
-		return strings.TrimSuffix(original, ".") + "/" + rest
-	}
-	return path
+	folder, file := pathpkg.Split(path)
+	return strings.ReplaceAll(Original(strings.ReplaceAll(folder, "/", ".")), ".", "/") + file
 }
 
 // renameFile renames a file, its package and its references. It changes f.

@@ -33,10 +33,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestNames(t *testing.T) {
 	for name, want := range map[string][]string{
-		"tracing.api_v2.CollectorService": {"tracing.api_v2.CollectorService", "jaeger.api_v2.CollectorService"},
-		"tracing.storage.v2.TraceReader":  {"tracing.storage.v2.TraceReader", "jaeger.storage.v2.TraceReader"},
-		"zipkin.proto3.SpanService":       {"zipkin.proto3.SpanService"},
-		"tracings.Service":                {"tracings.Service"},
+		"tracing.api_v2.CollectorService":    {"tracing.api_v2.CollectorService", "jaeger.api_v2.CollectorService"},
+		"tracing.storage.v2.TraceReader":     {"tracing.storage.v2.TraceReader", "jaeger.storage.v2.TraceReader"},
+		"tracing.streaming.StreamingQuerier": {"tracing.streaming.StreamingQuerier", "tempopb.StreamingQuerier"},
+		"zipkin.proto3.SpanService":          {"zipkin.proto3.SpanService"},
+		"tracings.Service":                   {"tracings.Service"},
 	} {
 		if got := wire.Names(name); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -228,15 +229,16 @@ func TestReflectionDescribesEveryService(t *testing.T) {
 		"storage.v2.TraceReader":               "GetTraces GetServices GetOperations FindTraces FindTraceIDs FindTraceSummaries",
 		"storage.v2.DependencyReader":          "GetDependencies",
 		"storage.v2.Capabilities":              "GetCapabilities",
+		"streaming.StreamingQuerier":           "Search SearchTags SearchTagsV2 SearchTagValues SearchTagValuesV2 MetricsQueryRange MetricsQueryInstant",
 	} {
-		for _, pkg := range []string{"tracing.", "jaeger."} {
+		for _, name := range wire.Names("tracing." + service) {
 			var methods []string
-			all := find(t, conn, pkg+service).(protoreflect.ServiceDescriptor).Methods()
+			all := find(t, conn, name).(protoreflect.ServiceDescriptor).Methods()
 			for i := range all.Len() {
 				methods = append(methods, string(all.Get(i).Name()))
 			}
 			if got := strings.Join(methods, " "); got != want {
-				t.Errorf("%s%s: %s, want %s", pkg, service, got, want)
+				t.Errorf("%s: %s, want %s", name, got, want)
 			}
 		}
 	}
@@ -255,6 +257,7 @@ func TestReflectionOfOtherThings(t *testing.T) {
 			bySymbol("google.protobuf.Timestamp"):    1,
 			byPath("tracing/api_v2/collector.proto"): 4,
 			byPath("jaeger/api_v2/collector.proto"):  4,
+			byPath("tempopb/streaming.proto"):        2,
 			byPath("google/protobuf/duration.proto"): 1,
 		} {
 			a := ask(t, conn, version, r)
@@ -276,17 +279,18 @@ func TestReflectionOfOtherThings(t *testing.T) {
 func TestOriginalsAreCopies(t *testing.T) {
 	originals, files := wire.Originals(), 0
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
-		rest, ours := strings.CutPrefix(f.Path(), "tracing/")
-		if !ours {
+		if !strings.HasPrefix(f.Path(), "tracing/") {
 			return true
 		}
 		files++
-		c, err := originals.FindFileByPath("jaeger/" + rest)
+		path := strings.NewReplacer("tracing/streaming/", "tempopb/", "tracing/", "jaeger/").Replace(f.Path())
+		c, err := originals.FindFileByPath(path)
 		if err != nil {
 			t.Errorf("%s: %v", f.Path(), err)
 			return true
 		}
-		got := strings.NewReplacer("jaeger.", "tracing.", "jaeger/", "tracing/").Replace(protodesc.ToFileDescriptorProto(c).String())
+		got := strings.NewReplacer("jaeger.", "tracing.", "jaeger/", "tracing/", "tempopb.", "tracing.streaming.",
+			"tempopb/", "tracing/streaming/", `"tempopb"`, `"tracing.streaming"`).Replace(protodesc.ToFileDescriptorProto(c).String())
 		if want := protodesc.ToFileDescriptorProto(f).String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -33,6 +33,7 @@ var serviceFiles = []string{
 	"tracing/storage_v2/capabilities.proto",
 	"tracing/storage_v2/dependency_storage.proto",
 	"tracing/storage_v2/trace_storage.proto",
+	"tracing/streaming/streaming.proto",
 }
 
 // generate compiles the .proto files below in and runs both plugins on them. Each generated file
