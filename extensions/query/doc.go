@@ -9,7 +9,8 @@
 //  1. The HTTP listener (pipeline/server) authenticates the client, determines its tenant, and
 //     calls the handler that newRoutes (routes.go) returned. httpapi.PassToken keeps the bearer
 //     token for remote storage, httpapi.Compress compresses the response, and httpapi.NewMux calls
-//     the API. The gRPC listener calls the services of internal/grpcapi instead.
+//     the API. The gRPC listener calls the services of internal/grpcapi instead, and connections
+//     of gRPC on the HTTP listener the streaming service of internal/tempo.
 //  2. The API parses the request. For GET /api/traces, (*jaegerapi.API).search makes a
 //     core.Search of the parameters. It responds to mistakes with 400.
 //  3. core.Backend.Admit admits the query, or returns an error if there are too many. The

@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/demodata"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/deployment"
@@ -19,6 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/live"
 	"github.com/tracing-backend/tracing/internal/processview"
 	"github.com/tracing-backend/tracing/internal/webui"
+	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -34,7 +36,7 @@ type Archive = core.Archive
 type Config struct {
 	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"Exporter whose stored traces are served." ref:"a span store"`
 	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces, other than storage. If empty, traces cannot be archived." ref:"a span store that takes spans"`
-	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs and the web UI."`
+	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs, the web UI, and streaming searches over gRPC."`
 	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query APIs. If absent, they are not served."`
 
 	BasePath      string            `yaml:"base_path" doc:"Prefix of the paths of all HTTP routes, for example /tracing."`
@@ -207,11 +209,20 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	}
 	srv.SetUnsafe(func(r *http.Request) bool { return r.URL.Path == base+live.Path }) // takes one of a few streams
 	srv.SetPublic(func(r *http.Request) bool { return pages.isPublic(mux, r) })
+	calls, err := srv.AddGRPC(grpcapi.MaxMessageMiB)
+	if err != nil {
+		return nil, err
+	}
+	tempo.RegisterStreaming(calls, b)
+	calls.AddDescriptors(wire.Originals())
 	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory), peers: peers, demo: demo}
 	if cfg, on := c.GRPC.Get(); on {
-		if q.listeners["grpc"], err = grpcapi.New(set, cfg, b); err != nil {
+		queries, err := grpcapi.New(set, cfg, b)
+		if err != nil {
 			return nil, err
 		}
+		tempo.RegisterStreaming(queries, b)
+		q.listeners["grpc"] = queries
 	}
 	return q, nil
 }

@@ -13,9 +13,12 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/wire/streaming"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -107,8 +110,29 @@ func TestServes(t *testing.T) {
 		t.Error("Addr returns an address for a listener that is not configured")
 	}
 	http.DefaultClient.CloseIdleConnections()
+	checkStreaming(t, q.Addr("http"))
 	if err := q.Stop(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// checkStreaming searches over gRPC on the port of HTTP.
+func checkStreaming(t *testing.T, addr string) {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stream, err := streaming.NewStreamingQuerierClient(conn).Search(t.Context(), &streaming.SearchRequest{Start: 1714550000, End: 1714560000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := stream.Recv(); err != nil || len(found.Traces) != 2 {
+		t.Errorf("streaming search: %v %v", found, err)
+	}
+	if _, err := stream.Recv(); err != io.EOF {
+		t.Errorf("end of the streaming search: %v", err)
 	}
 }
 

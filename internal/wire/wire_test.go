@@ -229,7 +229,8 @@ func TestReflectionDescribesEveryService(t *testing.T) {
 		"storage.v2.TraceReader":               "GetTraces GetServices GetOperations FindTraces FindTraceIDs FindTraceSummaries",
 		"storage.v2.DependencyReader":          "GetDependencies",
 		"storage.v2.Capabilities":              "GetCapabilities",
-		"streaming.StreamingQuerier":           "Search SearchTags SearchTagsV2 SearchTagValues SearchTagValuesV2 MetricsQueryRange MetricsQueryInstant",
+		"streaming.StreamingQuerier": "Search SearchTags SearchTagsV2 SearchTagValues SearchTagValuesV2 " +
+			"MetricsQueryRange MetricsQueryInstant",
 	} {
 		for _, name := range wire.Names("tracing." + service) {
 			var methods []string

@@ -197,6 +197,15 @@ func (w *Writer) Finish() error {
 	return err
 }
 
+// AppendAttributes appends attributes as fields of a message, with a number below 16. Invalid text
+// is replaced as in traces.
+func AppendAttributes(dst []byte, num int, kvs []otlpdata.KeyValue) []byte {
+	if !arePresentable(kvs) {
+		kvs = repairedAttributes(kvs)
+	}
+	return appendAttributes(dst, num, kvs)
+}
+
 // appendAttributes appends attributes as fields with a number below 16, so that the tag takes one
 // byte.
 func appendAttributes(dst []byte, num int, kvs []otlpdata.KeyValue) []byte {

@@ -37,6 +37,13 @@ func IsBusy(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, pipeline.ErrQueryMemory)
 }
 
+// CanEnd reports whether a response that already contains traces is completed with a warning when
+// err occurs, instead of being replaced by the error. This is the case after a timeout and when
+// memory is exhausted, but not when the store fails.
+func CanEnd(found int, err error) bool {
+	return found > 0 && (errors.Is(err, context.DeadlineExceeded) || IsBusy(err))
+}
+
 // IsInvalid reports whether a store in another process refused the query as invalid.
 func IsInvalid(err error) bool {
 	code, _ := pipeline.HTTPStatus(err)

@@ -18,7 +18,7 @@ type spanWriter interface {
 }
 
 // write sends one trace.
-func (c calls) write(out spanWriter, raw bool, pieces ...*otlpdata.Batch) error {
+func (c Calls) write(out spanWriter, raw bool, pieces ...*otlpdata.Batch) error {
 	if err := adjust.Walk(c.backend.Adjustment(raw), out, pieces...); err != nil {
 		return err
 	}
@@ -26,43 +26,43 @@ func (c calls) write(out spanWriter, raw bool, pieces ...*otlpdata.Batch) error 
 }
 
 // sendTrace sends a trace and returns the number of traces: 1, or 0 if the trace does not exist.
-func (c calls) sendTrace(slot *core.Slot, ref tracestore.TraceRef, raw bool, out spanWriter) (int, error) {
+func (c Calls) sendTrace(slot *core.Slot, ref tracestore.TraceRef, raw bool, out spanWriter) (int, error) {
 	pieces, incomplete, err := slot.Trace(ref)
 	if err != nil || len(pieces) == 0 {
 		return 0, err
 	}
-	warn(slot.Context(), core.IncompleteMessage(incomplete))
+	Warn(slot.Context(), core.IncompleteMessage(incomplete))
 	return 1, c.write(out, raw, pieces...)
 }
 
 // sendFound sends the traces that match a search and returns their number.
-func (c calls) sendFound(slot *core.Slot, s *core.Search, out spanWriter) (n int, err error) {
+func (c Calls) sendFound(slot *core.Slot, s *core.Search, out spanWriter) (n int, err error) {
 	q := slot.SearchQuery(s)
 	outcome, err := slot.Find(q, s.Set, func(_ otlpdata.TraceID, trace *otlpdata.Batch) error {
 		n++
 		return c.write(out, s.Raw, trace)
 	})
 	if err == nil {
-		warn(slot.Context(), s.Incomplete(&outcome, q.Limit))
+		Warn(slot.Context(), s.Incomplete(&outcome, q.Limit))
 	}
 	return n, err
 }
 
 // summaries returns summaries of the traces that match a search, at most max_limit of them.
-func (c calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.Summary, err error) {
+func (c Calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.Summary, err error) {
 	q := slot.SearchQuery(s)
 	outcome, err := slot.FindSummaries(q, s.Set, func(sum *tracestore.Summary) { found = append(found, sum) })
 	if err == nil {
-		warn(slot.Context(), s.Incomplete(&outcome, q.Limit))
+		Warn(slot.Context(), s.Incomplete(&outcome, q.Limit))
 	}
 	return found, err
 }
 
 // services returns service names as valid UTF-8, because clients reject whole messages with invalid
 // strings.
-func (c calls) services(slot *core.Slot) ([]string, error) {
+func (c Calls) services(slot *core.Slot) ([]string, error) {
 	names, err := slot.Services(tracestore.NameQuery{})
-	warn(slot.Context(), core.IncompleteMessage(names.Incomplete))
+	Warn(slot.Context(), core.IncompleteMessage(names.Incomplete))
 	out := make([]string, len(names.List))
 	for i, name := range names.List {
 		out[i] = validText(name)
@@ -71,9 +71,9 @@ func (c calls) services(slot *core.Slot) ([]string, error) {
 }
 
 // operations returns operations with names in valid UTF-8.
-func (c calls) operations(slot *core.Slot, service, kind string) ([]tracestore.Operation, error) {
+func (c Calls) operations(slot *core.Slot, service, kind string) ([]tracestore.Operation, error) {
 	ops, err := slot.Operations(service, kind, tracestore.NameQuery{})
-	warn(slot.Context(), core.IncompleteMessage(ops.Incomplete))
+	Warn(slot.Context(), core.IncompleteMessage(ops.Incomplete))
 	out := make([]tracestore.Operation, len(ops.List))
 	for i, op := range ops.List {
 		out[i] = tracestore.Operation{Name: validText(op.Name), Kind: op.Kind}
@@ -83,14 +83,14 @@ func (c calls) operations(slot *core.Slot, service, kind string) ([]tracestore.O
 
 // links returns the calls between services in a time range, both ends inclusive, with names in
 // valid UTF-8.
-func (c calls) links(slot *core.Slot, from, to time.Time) ([]core.Link, error) {
+func (c Calls) links(slot *core.Slot, from, to time.Time) ([]core.Link, error) {
 	store, ok := core.SlotAs[tracestore.Edges](slot)
 	if !ok {
 		return nil, core.ErrNoDependencies
 	}
 	g, err := store.Dependencies(slot.Context(), slot.Tenant(), from, to)
 	if err == nil {
-		warn(slot.Context(), core.IncompleteMessage(g.Reasons))
+		Warn(slot.Context(), core.IncompleteMessage(g.Reasons))
 	}
 	out := core.Links(g.Edges, "")
 	for i := range out {

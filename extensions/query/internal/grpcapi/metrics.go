@@ -21,7 +21,7 @@ import (
 // metricsQuery is api_v2.metrics.MetricsQueryService, the gRPC form of GET /api/metrics/...
 type metricsQuery struct {
 	metricspb.UnimplementedMetricsQueryServiceServer
-	calls calls
+	calls Calls
 }
 
 // GetLatencies returns a quantile of durations, in milliseconds.
@@ -46,7 +46,7 @@ func (q *metricsQuery) GetErrorRates(ctx context.Context, r *metricspb.GetErrorR
 func (q *metricsQuery) GetMinStepDuration(ctx context.Context, _ *metricspb.GetMinStepDurationRequest) (
 	*metricspb.GetMinStepDurationResponse, error,
 ) {
-	err := q.calls.run(ctx, core.OpGetMinStep, "failed to fetch min step duration", func(slot *core.Slot) (int, error) {
+	err := q.calls.Run(ctx, core.OpGetMinStep, "failed to fetch min step duration", func(slot *core.Slot) (int, error) {
 		if _, ok := core.SlotAs[tracestore.Metrics](slot); !ok {
 			return 0, spanmetrics.ErrUnsupported
 		}
@@ -68,10 +68,10 @@ func (q *metricsQuery) metrics(ctx context.Context, m spanmetrics.Metric, r *met
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	out := &metricspb.GetMetricsResponse{}
-	err = q.calls.run(ctx, m.Operation, m.Failure, func(slot *core.Slot) (int, error) {
+	err = q.calls.Run(ctx, m.Operation, m.Failure, func(slot *core.Slot) (int, error) {
 		a, err := spanmetrics.Fetch(slot, &m, question, grid)
 		if err == nil {
-			warn(slot.Context(), core.IncompleteMessage(a.Incomplete))
+			Warn(slot.Context(), core.IncompleteMessage(a.Incomplete))
 			out.Metrics = metricFamily(a)
 		}
 		return 0, err

@@ -32,7 +32,7 @@ var errNoQuery = status.Error(codes.InvalidArgument, "missing query")
 // queryV2 is api_v2.QueryService, whose spans are in Jaeger's model.
 type queryV2 struct {
 	api_v2.UnimplementedQueryServiceServer
-	calls calls
+	calls Calls
 }
 
 type chunkStream = grpc.ServerStreamingServer[api_v2.SpansResponseChunk]
@@ -44,8 +44,8 @@ func (q *queryV2) GetTrace(r *api_v2.GetTraceRequest, stream chunkStream) error 
 		return err
 	}
 	n := 0
-	err = q.calls.run(stream.Context(), core.OpGetTrace, failedSpans, func(slot *core.Slot) (_ int, err error) {
-		n, err = q.calls.sendTrace(slot, ref, r.RawTraces, native.NewChunks(chunkLimits, sendTo(stream)))
+	err = q.calls.Run(stream.Context(), core.OpGetTrace, failedSpans, func(slot *core.Slot) (_ int, err error) {
+		n, err = q.calls.sendTrace(slot, ref, r.RawTraces, native.NewChunks(chunkLimits, SendTo(stream)))
 		return n, err
 	})
 	if err == nil && n == 0 {
@@ -60,7 +60,7 @@ func (q *queryV2) ArchiveTrace(ctx context.Context, r *api_v2.ArchiveTraceReques
 	if err != nil {
 		return nil, err
 	}
-	err = q.calls.run(ctx, core.OpArchiveTrace, failedArchive, func(slot *core.Slot) (int, error) { return slot.ArchiveTrace(ref) })
+	err = q.calls.Run(ctx, core.OpArchiveTrace, failedArchive, func(slot *core.Slot) (int, error) { return slot.ArchiveTrace(ref) })
 	if status.Code(err) == codes.NotFound {
 		return nil, status.Error(codes.NotFound, "trace not found: trace not found")
 	}
@@ -72,15 +72,15 @@ func (q *queryV2) FindTraces(r *api_v2.FindTracesRequest, stream chunkStream) er
 	if r.Query == nil {
 		return errNoQuery
 	}
-	return q.calls.run(stream.Context(), core.OpFindTraces, failedSearch, func(slot *core.Slot) (int, error) {
-		return q.calls.sendFound(slot, searchOf(r.Query, r.Query.Tags), native.NewChunks(chunkLimits, sendTo(stream)))
+	return q.calls.Run(stream.Context(), core.OpFindTraces, failedSearch, func(slot *core.Slot) (int, error) {
+		return q.calls.sendFound(slot, searchOf(r.Query, r.Query.Tags), native.NewChunks(chunkLimits, SendTo(stream)))
 	})
 }
 
 // GetServices lists services.
 func (q *queryV2) GetServices(ctx context.Context, _ *api_v2.GetServicesRequest) (*api_v2.GetServicesResponse, error) {
 	out := &api_v2.GetServicesResponse{}
-	err := q.calls.run(ctx, core.OpGetServices, failedServices, func(slot *core.Slot) (_ int, err error) {
+	err := q.calls.Run(ctx, core.OpGetServices, failedServices, func(slot *core.Slot) (_ int, err error) {
 		out.Services, err = q.calls.services(slot)
 		return len(out.Services), err
 	})
@@ -90,7 +90,7 @@ func (q *queryV2) GetServices(ctx context.Context, _ *api_v2.GetServicesRequest)
 // GetOperations lists operations.
 func (q *queryV2) GetOperations(ctx context.Context, r *api_v2.GetOperationsRequest) (*api_v2.GetOperationsResponse, error) {
 	var ops []tracestore.Operation
-	err := q.calls.run(ctx, core.OpGetOperations, failedOperations, func(slot *core.Slot) (_ int, err error) {
+	err := q.calls.Run(ctx, core.OpGetOperations, failedOperations, func(slot *core.Slot) (_ int, err error) {
 		ops, err = q.calls.operations(slot, r.Service, r.SpanKind)
 		return len(ops), err
 	})
@@ -111,7 +111,7 @@ func (q *queryV2) GetDependencies(ctx context.Context, r *api_v2.GetDependencies
 		return nil, status.Error(codes.InvalidArgument, "StartTime and EndTime must be initialized.")
 	}
 	out := &api_v2.GetDependenciesResponse{}
-	err := q.calls.run(ctx, core.OpGetDependencies, failedDependencies, func(slot *core.Slot) (int, error) {
+	err := q.calls.Run(ctx, core.OpGetDependencies, failedDependencies, func(slot *core.Slot) (int, error) {
 		links, err := q.calls.links(slot, from, to)
 		for _, l := range links {
 			out.Dependencies = append(out.Dependencies, &api_v2.DependencyLink{Parent: l.Parent, Child: l.Child, CallCount: l.Calls})

@@ -28,7 +28,7 @@ const (
 // queryV3 is api_v3.QueryService, whose spans are OTLP.
 type queryV3 struct {
 	api_v3.UnimplementedQueryServiceServer
-	calls calls
+	calls Calls
 }
 
 type (
@@ -42,8 +42,8 @@ func (q *queryV3) GetTrace(r *api_v3.GetTraceRequest, stream tracesStream) error
 	if err != nil {
 		return err
 	}
-	return q.calls.run(stream.Context(), core.OpGetTrace, failedSpans, func(slot *core.Slot) (int, error) {
-		return q.calls.sendTrace(slot, ref, r.RawTraces, otlpchunks.NewWriter(maxTracesData, sendTo(stream)))
+	return q.calls.Run(stream.Context(), core.OpGetTrace, failedSpans, func(slot *core.Slot) (int, error) {
+		return q.calls.sendTrace(slot, ref, r.RawTraces, otlpchunks.NewWriter(maxTracesData, SendTo(stream)))
 	})
 }
 
@@ -53,8 +53,8 @@ func (q *queryV3) FindTraces(r *api_v3.FindTracesRequest, stream tracesStream) e
 	if err != nil {
 		return err
 	}
-	return q.calls.run(stream.Context(), core.OpFindTraces, failedSearch, func(slot *core.Slot) (int, error) {
-		return q.calls.sendFound(slot, s, otlpchunks.NewWriter(maxTracesData, sendTo(stream)))
+	return q.calls.Run(stream.Context(), core.OpFindTraces, failedSearch, func(slot *core.Slot) (int, error) {
+		return q.calls.sendFound(slot, s, otlpchunks.NewWriter(maxTracesData, SendTo(stream)))
 	})
 }
 
@@ -82,7 +82,7 @@ func (q *queryV3) FindTraceSummaries(r *api_v3.FindTraceSummariesRequest, stream
 	if err != nil {
 		return err
 	}
-	return q.calls.run(stream.Context(), core.OpFindSummaries, failedSearch, func(slot *core.Slot) (int, error) {
+	return q.calls.Run(stream.Context(), core.OpFindSummaries, failedSearch, func(slot *core.Slot) (int, error) {
 		found, err := q.calls.summaries(slot, s)
 		if err != nil {
 			return 0, err
@@ -119,7 +119,7 @@ func count(n int) int32 { return int32(min(n, math.MaxInt32)) }
 // GetServices lists services.
 func (q *queryV3) GetServices(ctx context.Context, _ *api_v3.GetServicesRequest) (*api_v3.GetServicesResponse, error) {
 	out := &api_v3.GetServicesResponse{}
-	err := q.calls.run(ctx, core.OpGetServices, failedServices, func(slot *core.Slot) (_ int, err error) {
+	err := q.calls.Run(ctx, core.OpGetServices, failedServices, func(slot *core.Slot) (_ int, err error) {
 		out.Services, err = q.calls.services(slot)
 		return len(out.Services), err
 	})
@@ -129,7 +129,7 @@ func (q *queryV3) GetServices(ctx context.Context, _ *api_v3.GetServicesRequest)
 // GetOperations lists operations.
 func (q *queryV3) GetOperations(ctx context.Context, r *api_v3.GetOperationsRequest) (*api_v3.GetOperationsResponse, error) {
 	out := &api_v3.GetOperationsResponse{}
-	err := q.calls.run(ctx, core.OpGetOperations, failedOperations, func(slot *core.Slot) (int, error) {
+	err := q.calls.Run(ctx, core.OpGetOperations, failedOperations, func(slot *core.Slot) (int, error) {
 		ops, err := q.calls.operations(slot, r.Service, r.SpanKind)
 		for _, op := range ops {
 			out.Operations = append(out.Operations, &api_v3.Operation{Name: op.Name, SpanKind: op.Kind})
@@ -151,7 +151,7 @@ func (q *queryV3) GetDependencies(ctx context.Context, r *api_v3.GetDependencies
 		return nil, status.Error(codes.InvalidArgument, "end_time must be after start_time")
 	}
 	out := &api_v3.DependenciesResponse{}
-	err := q.calls.run(ctx, core.OpGetDependencies, failedDependencies, func(slot *core.Slot) (int, error) {
+	err := q.calls.Run(ctx, core.OpGetDependencies, failedDependencies, func(slot *core.Slot) (int, error) {
 		links, err := q.calls.links(slot, from, to)
 		for _, l := range links {
 			out.Dependencies = append(out.Dependencies, &api_v3.Dependency{Parent: l.Parent, Child: l.Child, CallCount: l.Calls})

@@ -35,11 +35,14 @@ const deliveryTimeouts = 10
 // have no field for it.
 const WarningTrailer = "tracing-warning"
 
+// MaxMessageMiB is the default maximum size of a request.
+const MaxMessageMiB = 1
+
 // DefaultConfig returns the default settings of the listener. Queries are short, and decoded ones
-// take several times their size, so messages are limited to 1 MiB.
+// take several times their size, so messages are limited to MaxMessageMiB.
 func DefaultConfig() server.GRPCConfig {
 	c := server.DefaultGRPCConfig("localhost:16685")
-	c.MaxRecvMsgSizeMiB = 1
+	c.MaxRecvMsgSizeMiB = MaxMessageMiB
 	return c
 }
 
@@ -50,7 +53,7 @@ func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server
 	if err != nil {
 		return nil, err
 	}
-	c := calls{b}
+	c := NewCalls(b)
 	wire.Register(s, &api_v2.QueryService_ServiceDesc, &queryV2{calls: c})
 	wire.Register(s, &api_v3.QueryService_ServiceDesc, &queryV3{calls: c})
 	wire.Register(s, &metricspb.MetricsQueryService_ServiceDesc, &metricsQuery{calls: c})
@@ -58,12 +61,15 @@ func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server
 	return s, nil
 }
 
-// calls holds the state that all services share.
-type calls struct{ backend *core.Backend }
+// Calls runs the queries of services.
+type Calls struct{ backend *core.Backend }
 
-// run admits a query and measures it. answer returns the number of results. failure is the
+// NewCalls returns the Calls of a backend.
+func NewCalls(b *core.Backend) Calls { return Calls{b} }
+
+// Run admits a query and measures it. answer returns the number of results. failure is the
 // beginning of the text of store errors.
-func (c calls) run(ctx context.Context, op core.Operation, failure string, answer func(*core.Slot) (int, error)) error {
+func (c Calls) Run(ctx context.Context, op core.Operation, failure string, answer func(*core.Slot) (int, error)) error {
 	slot, err := c.backend.Admit(ctx, op)
 	if err != nil {
 		return c.status(ctx, failure, err)
@@ -76,7 +82,7 @@ func (c calls) run(ctx context.Context, op core.Operation, failure string, answe
 
 // status returns the gRPC status for an error. It logs errors that are neither timeouts nor
 // temporary.
-func (c calls) status(ctx context.Context, failure string, err error) error {
+func (c Calls) status(ctx context.Context, failure string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -100,16 +106,16 @@ func (c calls) status(ctx context.Context, failure string, err error) error {
 	return status.Error(codes.Internal, fmt.Sprintf("%s: %v", failure, err))
 }
 
-// sendTo returns a function that sends encoded messages. It does not keep them.
-func sendTo(stream grpc.ServerStream) func(message []byte) error {
+// SendTo returns a function that sends encoded messages. It does not keep them.
+func SendTo(stream grpc.ServerStream) func(message []byte) error {
 	return func(message []byte) error {
 		raw := server.Raw(bytes.Clone(message)) // gRPC may hold it after SendMsg has returned
 		return core.Undelivered(stream.SendMsg(&raw))
 	}
 }
 
-// warn sets the trailer that says what is missing in a response, unless text is empty.
-func warn(ctx context.Context, text string) {
+// Warn sets the trailer that says what is missing in a response, unless text is empty.
+func Warn(ctx context.Context, text string) {
 	if text != "" {
 		// It fails only after the end of the call.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs(WarningTrailer, text))

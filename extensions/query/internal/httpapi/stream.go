@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -85,13 +84,6 @@ func (s *Stream) write(part []byte) error {
 		}
 	}
 	return nil
-}
-
-// CanEnd reports whether a response that already contains traces is completed with a warning when
-// err occurs, instead of being replaced by the error. This is the case after a timeout and when
-// memory is exhausted, but not when the store fails.
-func (s *Stream) CanEnd(found int, err error) bool {
-	return found > 0 && (errors.Is(err, context.DeadlineExceeded) || core.IsBusy(err))
 }
 
 // Add appends a part of the response: write appends to its argument and may pass it through Spill.

@@ -129,7 +129,7 @@ func (a *API) addTrace(l *httpapi.List, raw bool, pieces []*otlpdata.Batch) erro
 func (a *API) endWithError(w http.ResponseWriter, r *http.Request, l *httpapi.List, err error) {
 	switch {
 	case httpapi.Gone(r, err):
-	case l.Stream().CanEnd(l.Len(), err):
+	case core.CanEnd(l.Len(), err):
 		status, text := a.backend.HTTPError(http.Header{}, err)
 		footer := httpapi.Footer{Errors: []httpapi.Error{{Code: status, Msg: core.IncompleteText + text}}}
 		a.backend.LogUndelivered(l.Finish("[]", footer))

@@ -1,7 +1,7 @@
 // Package tempo serves the HTTP API of Grafana Tempo that Grafana's data source uses
 // (grafana.com/docs/tempo/latest/api_docs): traces by id, searches, and the names and values of
-// tags. The routes are below /tempo because /api/traces/{id} is different in Jaeger's HTTP API.
-// Times are seconds since the Unix epoch. An error is a line of text.
+// tags. Streaming is its gRPC form. The routes are below /tempo because /api/traces/{id} is
+// different in Jaeger's HTTP API. Times are seconds since the Unix epoch. An error is one line.
 package tempo
 
 import (
@@ -45,7 +45,7 @@ func (a *API) Routes() []httpapi.Route {
 // NotFound responds to requests for parts of the API that are not served.
 func NotFound(w http.ResponseWriter, r *http.Request) {
 	const served = "served are GET of api/echo, api/search, and, also below api/v2, api/traces/ID, api/search/tags and " +
-		"api/search/tag/NAME/values; metrics queries, overrides and streaming are not"
+		"api/search/tag/NAME/values; metrics queries and overrides are not"
 	http.Error(w, fmt.Sprintf("%s %s is not served here: %s", r.Method, clip(r.URL.Path), served), http.StatusNotFound)
 }
 

@@ -20,14 +20,23 @@ import (
 // match is a trace with its spans that match a search. It is reused for further traces.
 type match struct {
 	summary tracestore.Summary
-	matched int    // number of spans
-	spans   []byte // the first of them, encoded
+	matched int         // number of spans
+	spans   []foundSpan // the first of them
+	set     []byte      // the encoded spans
+}
+
+// foundSpan is a span with the fields that the search names.
+type foundSpan struct {
+	id              otlpdata.SpanID
+	name            string
+	start, duration uint64 // nanoseconds
+	fields          []otlpdata.KeyValue
 }
 
 // read sets m to a trace. If a trace is too long to be read as a whole and the matching spans are
 // in the rest, m has none.
 func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.Batch, q *searchQuery) error {
-	*m = match{spans: m.spans[:0]}
+	*m = match{spans: m.spans[:0], set: m.set}
 	from, to, _ := tracestore.Query{From: q.window.From, To: q.window.To}.Window()
 	err := storequery.VisitSelected(ctx, q.set, id, true, func(s tracestore.Span) error {
 		if m.summary.Spans == 0 {
@@ -37,7 +46,7 @@ func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.B
 			return nil
 		}
 		if m.matched++; m.matched <= q.spans {
-			m.spans = q.appendSpan(httpapi.Comma(m.spans, m.matched-1), s)
+			m.spans = append(m.spans, q.found(s))
 		}
 		return nil
 	}, trace)
@@ -47,18 +56,49 @@ func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.B
 	return err
 }
 
+// found returns a span with the fields that the search names.
+func (q *searchQuery) found(s tracestore.Span) foundSpan {
+	ns, _ := s.Duration()
+	out := foundSpan{id: s.SpanID, name: s.Operation(), start: s.Start, duration: ns}
+	for _, f := range q.fields {
+		for v := range f.Values(s) {
+			if word := f.Place.Info().Empty; word != "" && v.Str() == "" {
+				v = otlpdata.StringValue(word)
+			}
+			out.fields = append(out.fields, otlpdata.KeyValue{Key: shownName(f), Value: v})
+			break
+		}
+	}
+	return out
+}
+
+// size returns the approximate number of bytes of the encoded spans.
+func (m *match) size() int64 {
+	const perSpan, perField = 128, 48
+	n := perSpan * len(m.spans)
+	for i := range m.spans {
+		s := &m.spans[i]
+		n += len(s.name)
+		for j := range s.fields {
+			n += perField + len(s.fields[j].Key) + len(s.fields[j].Value.Encoded())
+		}
+	}
+	return int64(n)
+}
+
 // appendJSON appends a TraceSearchMetadata of tempo.proto (tempopb). It contains the set of spans
 // twice: in the list spanSets, and separately for older clients.
 func (m *match) appendJSON(dst []byte) []byte {
+	m.set = m.appendSet(m.set[:0])
 	s := &m.summary
 	dst = append(dst, `{"traceID":"`...)
 	dst = append(append(dst, s.ID.String()...), '"')
 	dst = httpapi.AppendString(dst, "rootServiceName", s.RootService)
 	dst = httpapi.AppendString(dst, "rootTraceName", s.RootName)
 	dst = httpapi.AppendNanos(dst, "startTimeUnixNano", s.Start)
-	dst = httpapi.AppendInt(dst, "durationMs", int(min((s.End-s.Start)/uint64(time.Millisecond), math.MaxUint32)))
-	dst = m.appendSet(httpapi.AppendMember(dst, "spanSet"))
-	dst = m.appendSet(append(httpapi.AppendMember(dst, "spanSets"), '['))
+	dst = httpapi.AppendInt(dst, "durationMs", int(durationMillis(s)))
+	dst = append(httpapi.AppendMember(dst, "spanSet"), m.set...)
+	dst = append(append(httpapi.AppendMember(dst, "spanSets"), '['), m.set...)
 	dst = append(dst, `],"serviceStats":{`...)
 	for i := range s.Services {
 		svc := &s.Services[i]
@@ -69,29 +109,27 @@ func (m *match) appendJSON(dst []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-func (m *match) appendSet(dst []byte) []byte {
-	dst = append(append(append(dst, `{"spans":[`...), m.spans...), `],"matched":`...)
-	return append(strconv.AppendInt(dst, int64(m.matched), 10), '}')
+// durationMillis returns the duration of a trace in milliseconds.
+func durationMillis(s *tracestore.Summary) uint64 {
+	return min((s.End-s.Start)/uint64(time.Millisecond), math.MaxUint32)
 }
 
-// appendSpan appends a span with the fields that the search names.
-func (q *searchQuery) appendSpan(dst []byte, s tracestore.Span) []byte {
+func (m *match) appendSet(dst []byte) []byte {
+	dst = append(dst, `{"spans":[`...)
+	for i := range m.spans {
+		dst = m.spans[i].appendJSON(httpapi.Comma(dst, i))
+	}
+	return append(strconv.AppendInt(append(dst, `],"matched":`...), int64(m.matched), 10), '}')
+}
+
+func (s *foundSpan) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"spanID":"`...)
-	dst = append(hex.AppendEncode(dst, s.SpanID[:]), '"')
-	dst = httpapi.AppendString(dst, "name", s.Operation())
-	dst = httpapi.AppendNanos(dst, "startTimeUnixNano", s.Start)
-	ns, _ := s.Duration()
-	dst = append(httpapi.AppendNanos(dst, "durationNanos", ns), `,"attributes":[`...)
-	shown := 0
-	for _, f := range q.fields {
-		for v := range f.Values(s) {
-			if word := f.Place.Info().Empty; word != "" && v.Str() == "" {
-				v = otlpdata.StringValue(word)
-			}
-			dst = otlpjson.AppendAttribute(httpapi.Comma(dst, shown), shownName(f), v)
-			shown++
-			break
-		}
+	dst = append(hex.AppendEncode(dst, s.id[:]), '"')
+	dst = httpapi.AppendString(dst, "name", s.name)
+	dst = httpapi.AppendNanos(dst, "startTimeUnixNano", s.start)
+	dst = append(httpapi.AppendNanos(dst, "durationNanos", s.duration), `,"attributes":[`...)
+	for i, f := range s.fields {
+		dst = otlpjson.AppendAttribute(httpapi.Comma(dst, i), f.Key, f.Value)
 	}
 	return append(dst, "]}"...)
 }

@@ -36,7 +36,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		return found.traces, err
 	})
 	incomplete := core.IncompleteMessage(found.outcome.Reasons)
-	if err != nil && s.CanEnd(found.traces, err) {
+	if err != nil && core.CanEnd(found.traces, err) {
 		_, text := a.backend.HTTPError(http.Header{}, err)
 		incomplete, err = core.IncompleteText+text, nil
 	}
@@ -57,30 +57,35 @@ type searchWriter struct {
 	query   *searchQuery
 	traces  int
 	outcome tracestore.Outcome
-	trace   match // the current one
 }
 
-// run appends the traces. The end of the time range is inclusive to the nanosecond, because clients
-// truncate it to a full second.
+// run appends the traces.
 func (f *searchWriter) run(slot *core.Slot) (err error) {
-	q := tracestore.Query{
-		Tenant: slot.Tenant(), From: f.query.window.From, To: f.query.window.To, Limit: f.query.limit, Budget: slot.Budget(),
-	}
 	f.stream.Buf = append(f.stream.Buf, `{"traces":[`...)
-	f.outcome, err = slot.Find(q, f.query.set, func(id otlpdata.TraceID, spans *otlpdata.Batch) error {
-		if err := f.trace.read(slot.Context(), id, spans, f.query); err != nil {
-			return err
-		}
-		if err := slot.HoldMore(3 * int64(len(f.trace.spans))); err != nil { // they are written twice
-			return err
-		}
-		err := f.stream.Add(func(dst []byte) ([]byte, error) { return f.trace.appendJSON(httpapi.Comma(dst, f.traces)), nil })
+	f.outcome, err = f.query.find(slot, func(m *match) error {
+		err := f.stream.Add(func(dst []byte) ([]byte, error) { return m.appendJSON(httpapi.Comma(dst, f.traces)), nil })
 		if err == nil {
 			f.traces++
 		}
 		return err
 	})
 	return err
+}
+
+// find calls found for each trace that matches. The end of the time range is inclusive to the
+// nanosecond, because clients truncate it to a full second.
+func (q *searchQuery) find(slot *core.Slot, found func(*match) error) (tracestore.Outcome, error) {
+	var m match
+	where := tracestore.Query{Tenant: slot.Tenant(), From: q.window.From, To: q.window.To, Limit: q.limit, Budget: slot.Budget()}
+	return slot.Find(where, q.set, func(id otlpdata.TraceID, spans *otlpdata.Batch) error {
+		if err := m.read(slot.Context(), id, spans, q); err != nil {
+			return err
+		}
+		if err := slot.HoldMore(3 * m.size()); err != nil { // they are written twice
+			return err
+		}
+		return found(&m)
+	})
 }
 
 // finish completes and sends the response. incomplete is a warning, or "".

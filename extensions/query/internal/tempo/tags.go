@@ -48,11 +48,7 @@ type tagsRequest struct {
 	window core.Window
 }
 
-func parseTagsRequest(r *http.Request) (q tagsRequest, err error) {
-	v, err := httpapi.Query(r)
-	if err != nil {
-		return q, err
-	}
+func parseTags(v url.Values) (q tagsRequest, err error) {
 	if q.window, err = windowParams(v); err != nil {
 		return q, err
 	}
@@ -78,38 +74,55 @@ func tagLimit(v url.Values) (int, error) {
 	return n, err
 }
 
+// scopedTags is the names of a scope.
+type scopedTags struct {
+	scope string
+	tags  []string
+}
+
+// merge returns the names of all scopes as one list. more reports whether it exceeds the limit.
+func (q *tagsRequest) merge(scopes map[string][]string) (names []string, more bool) {
+	all := make(map[string]bool)
+	for scope, tags := range scopes {
+		if q.scope == "" && scope == scopeIntrinsic {
+			continue
+		}
+		for _, name := range tags {
+			all[name] = true
+		}
+	}
+	names = slices.Sorted(maps.Keys(all))
+	return names[:min(len(names), q.limit)], len(names) > q.limit
+}
+
+// order returns the scopes that have names. more reports whether one exceeds the limit.
+func (q *tagsRequest) order(scopes map[string][]string) (lists []scopedTags, more bool) {
+	for _, scope := range []string{scopeResource, scopeSpan, scopeEvent, scopeLink, scopeInstrumentation, scopeIntrinsic} {
+		if tags := scopes[scope]; len(tags) > 0 {
+			more = more || len(tags) > q.limit
+			lists = append(lists, scopedTags{scope, tags[:min(len(tags), q.limit)]})
+		}
+	}
+	return lists, more
+}
+
 // tagNames serves GET /tempo/api/search/tags with one list.
 func (a *API) tagNames(w http.ResponseWriter, r *http.Request) {
-	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) ([]byte, bool) {
-		if q.scope == "" {
-			delete(scopes, scopeIntrinsic)
-		}
-		all := make(map[string]bool)
-		for _, names := range scopes {
-			for _, name := range names {
-				all[name] = true
-			}
-		}
-		names := slices.Sorted(maps.Keys(all))
-		dst = appendTexts(append(dst, `{"tagNames":`...), names[:min(len(names), q.limit)])
-		return append(dst, `,"metrics":{}`...), len(names) > q.limit
+	a.answerTagNames(w, r, func(dst []byte, q *tagsRequest, scopes map[string][]string) ([]byte, bool) {
+		names, more := q.merge(scopes)
+		dst = appendTexts(append(dst, `{"tagNames":`...), names)
+		return append(dst, `,"metrics":{}`...), more
 	})
 }
 
 // tagNamesV2 serves GET /tempo/api/v2/search/tags with a list for each scope that has names.
 func (a *API) tagNamesV2(w http.ResponseWriter, r *http.Request) {
-	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) (_ []byte, more bool) {
+	a.answerTagNames(w, r, func(dst []byte, q *tagsRequest, scopes map[string][]string) ([]byte, bool) {
+		lists, more := q.order(scopes)
 		dst = append(dst, `{"scopes":[`...)
-		n := 0
-		for _, scope := range []string{scopeResource, scopeSpan, scopeEvent, scopeLink, scopeInstrumentation, scopeIntrinsic} {
-			names := scopes[scope]
-			if len(names) == 0 {
-				continue
-			}
-			more = more || len(names) > q.limit
-			dst = append(append(append(httpapi.Comma(dst, n), `{"name":"`...), scope...), `","tags":`...)
-			dst = append(appendTexts(dst, names[:min(len(names), q.limit)]), '}')
-			n++
+		for i, l := range lists {
+			dst = append(append(append(httpapi.Comma(dst, i), `{"name":"`...), l.scope...), `","tags":`...)
+			dst = append(appendTexts(dst, l.tags), '}')
 		}
 		return append(dst, `],"metrics":{}`...), more
 	})
@@ -124,9 +137,13 @@ func appendTexts(dst []byte, texts []string) []byte {
 }
 
 func (a *API) answerTagNames(
-	w http.ResponseWriter, r *http.Request, answer func([]byte, tagsRequest, map[string][]string) (_ []byte, more bool),
+	w http.ResponseWriter, r *http.Request, answer func([]byte, *tagsRequest, map[string][]string) (_ []byte, more bool),
 ) {
-	q, err := parseTagsRequest(r)
+	v, err := httpapi.Query(r)
+	var q tagsRequest
+	if err == nil {
+		q, err = parseTags(v)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -151,7 +168,7 @@ func (a *API) answerTagNames(
 		return
 	}
 	a.write(w, r, func(dst []byte) []byte {
-		dst, more := answer(dst, q, scopes)
+		dst, more := answer(dst, &q, scopes)
 		if more {
 			incomplete.Add(core.NamesLeftOut(q.limit))
 		}

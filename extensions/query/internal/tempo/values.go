@@ -69,15 +69,8 @@ func fieldOfSearch(tag string) (tracestore.Field, error) {
 	return fields[0], nil
 }
 
-func parseValuesRequest(r *http.Request, field func(string) (tracestore.Field, error)) (q valuesRequest, err error) {
-	v, err := httpapi.Query(r)
-	if err != nil {
-		return q, err
-	}
-	tag := strings.TrimSuffix(r.PathValue("rest"), valuesSuffix)
-	if once, err := url.PathUnescape(tag); err == nil {
-		tag = once // some data sources escape it twice
-	}
+// parseValues parses a request for the values of a tag. field returns the field for the tag.
+func parseValues(tag string, v url.Values, field func(string) (tracestore.Field, error)) (q valuesRequest, err error) {
 	if tag == "" {
 		return q, errNoTag
 	}
@@ -92,6 +85,15 @@ func parseValuesRequest(r *http.Request, field func(string) (tracestore.Field, e
 	}
 	q.where = narrowing(v.Get("q"))
 	return q, nil
+}
+
+// tagOfPath returns the tag in the path of a request.
+func tagOfPath(r *http.Request) string {
+	tag := strings.TrimSuffix(r.PathValue("rest"), valuesSuffix)
+	if once, err := url.PathUnescape(tag); err == nil {
+		return once // some data sources escape it twice
+	}
+	return tag
 }
 
 const valuesSuffix = "/values"
@@ -120,7 +122,11 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 		NotFound(w, r)
 		return
 	}
-	q, err := parseValuesRequest(r, field)
+	v, err := httpapi.Query(r)
+	var q valuesRequest
+	if err == nil {
+		q, err = parseValues(tagOfPath(r), v, field)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -133,20 +139,12 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	defer slot.Release()
 	var body []byte
 	err = slot.Measure(func() (int, error) {
-		names, err := listValues(slot, &q)
-		texts := names.List
-		if err == nil {
-			texts, err = slot.Listed(texts)
-		}
+		texts, incomplete, err := q.list(slot)
 		if err != nil {
 			return 0, err
 		}
-		if len(texts) > q.limit {
-			texts = texts[:q.limit]
-			names.Incomplete.Add(core.NamesLeftOut(q.limit))
-		}
 		body, err = answer(nil, slot, &q, texts)
-		body = closeList(body, names.Incomplete)
+		body = closeList(body, incomplete)
 		return len(texts), err
 	})
 	if err != nil {
@@ -160,6 +158,22 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 // missing.
 func closeList(dst []byte, incomplete tracestore.Reasons) []byte {
 	return append(httpapi.AppendWarnings(dst, core.IncompleteMessage(incomplete)), '}')
+}
+
+// list returns the values, at most as many as the limit. incomplete says why some are missing.
+func (q *valuesRequest) list(slot *core.Slot) (texts []string, incomplete tracestore.Reasons, err error) {
+	names, err := listValues(slot, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if texts, err = slot.Listed(names.List); err != nil {
+		return nil, nil, err
+	}
+	if len(texts) > q.limit {
+		texts = texts[:q.limit]
+		names.Incomplete.Add(core.NamesLeftOut(q.limit))
+	}
+	return texts, names.Incomplete, nil
 }
 
 // listValues returns the values of a field. If the store cannot restrict them to some spans, it

@@ -39,7 +39,7 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 		return n, err
 	})
 	switch {
-	case err != nil && s.CanEnd(n, err):
+	case err != nil && core.CanEnd(n, err):
 		_, text := a.backend.HTTPError(http.Header{}, err)
 		incomplete = core.IncompleteText + text
 	case err != nil:

@@ -80,7 +80,7 @@ func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operat
 		incomplete, err = fill(slot, out)
 		return out.traces, err
 	})
-	if err != nil && s.CanEnd(out.traces, err) {
+	if err != nil && core.CanEnd(out.traces, err) {
 		_, text := a.backend.HTTPError(http.Header{}, err)
 		incomplete, err = core.IncompleteText+text, nil
 	}
