@@ -88,7 +88,7 @@ func newAggregation(e *exporter, q tracestore.Query, want tracestore.Aggregation
 		a.facets = storequery.NewFacetCounter(want.Facets)
 		a.choose(want.Facets.Selection)
 	}
-	if len(want.Groups.By) > 0 {
+	if want.Groups.Requested() {
 		a.groups = storequery.NewGroupCounter(q, want.Groups)
 	}
 	if want.Exemplars > 0 {
@@ -236,14 +236,14 @@ func (a *aggregation) countDetails(ctx context.Context, all string) error {
 		examined = append(examined, a.severalValues(a.want.Facets.Fields))
 	}
 	if a.groups != nil {
-		examined = append(examined, severalOf(a.want.Groups.By))
+		examined = append(examined, severalOf(a.groupFields()))
 	}
 	s, err := a.sample(ctx, spanRows{all: all, examined: where.Any(examined...)}, uint64(max(a.query.Budget.Spans, 0)))
 	if err != nil {
 		return err
 	}
-	if s.rows.examined != where.Never && a.countsErrorGroups() {
-		// Rows lack the data that determines the group of an examined span.
+	if s.rows.examined != where.Never && (a.countsErrorGroups() || a.want.Groups.Adjusted) {
+		// Rows lack the data that determines the error group or the adjusted count of a span.
 		if s, err = a.sample(ctx, spanRows{all: all, examined: where.Always}, uint64(max(a.query.Budget.Spans, 0))); err != nil {
 			return err
 		}
@@ -257,6 +257,14 @@ func (a *aggregation) countDetails(ctx context.Context, all string) error {
 		a.details.relativeError = relativeError(a.details.spans, s.n.rows, s.share)
 	}
 	return nil
+}
+
+// groupFields returns the fields of groups and of their measured numbers.
+func (a *aggregation) groupFields() []tracestore.Field {
+	if a.want.Groups.Measure == tracestore.MeasureNone {
+		return a.want.Groups.By
+	}
+	return append(slices.Clip(a.want.Groups.By), a.want.Groups.Of)
 }
 
 // countsErrorGroups reports whether a facet or a group uses error groups.
@@ -283,7 +291,7 @@ func (a *aggregation) countSet(ctx context.Context, set spanRows, n *rowCount) (
 		}
 	}
 	if a.groups != nil {
-		columns.add(a.want.Groups.By...)
+		columns.add(a.groupFields()...)
 		if err := a.countGroups(ctx, set.counted()); err != nil {
 			return err
 		}

@@ -296,8 +296,11 @@ func (a *aggregation) addKey(fields []tracestore.Field, spans, selected, other u
 func (a *aggregation) countGroups(ctx context.Context, set string) error {
 	var sum tracestore.Group
 	n := 0
-	var g groupRow
+	g := groupRow{of: &a.want.Groups}
 	err := a.each(ctx, a.groupStatement(set), g.targets(), func() error {
+		if g.spans == 0 { // all spans are one group
+			return nil
+		}
 		n++
 		out, err := g.addTo(a.groups)
 		sum.Add(&out)
@@ -307,10 +310,8 @@ func (a *aggregation) countGroups(ctx context.Context, set string) error {
 		a.groups.AddTotal(&sum)
 		return err
 	}
-	var all groupRow
-	sql := fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s WHERE %s GROUP BY bucket, part)",
-		groupColumns(), a.groupCounts(), a.table, set)
-	if err := a.one(ctx, sql, all.counted()...); err != nil {
+	all := groupRow{of: &a.want.Groups}
+	if err := a.one(ctx, a.totalStatement(set), all.counted()...); err != nil {
 		return err
 	}
 	total, err := all.group(a.groups.Parts())
@@ -324,73 +325,157 @@ func (a *aggregation) countGroups(ctx context.Context, set string) error {
 
 // groupStatement returns the statement that counts the largest groups.
 func (a *aggregation) groupStatement(set string) string {
-	var columns [2 * tracestore.MaxGroupFields]string
-	for i := range tracestore.MaxGroupFields {
-		form, text := "'"+formAbsent+"'", "''"
-		if i < len(a.want.Groups.By) {
-			form, text = fieldValue(a.want.Groups.By[i])
-		}
-		columns[2*i], columns[2*i+1] = form, text
+	var columns, names []string
+	for i, f := range a.want.Groups.By {
+		form, text := fieldValue(f)
+		columns = append(columns, fmt.Sprintf("%s AS form%d, %s AS text%[2]d", form, i+1, text))
+		names = append(names, fmt.Sprintf("form%d, text%[1]d", i+1))
 	}
-	return fmt.Sprintf("SELECT form1, text1, form2, text2, %s FROM ("+
-		"SELECT %s AS form1, %s AS text1, %s AS form2, %s AS text2, %s FROM %s WHERE %s "+
-		"GROUP BY form1, text1, form2, text2, bucket, part) "+
-		"GROUP BY form1, text1, form2, text2 ORDER BY spans DESC, form1, text1, form2, text2 LIMIT %d",
-		groupColumns(), columns[0], columns[1], columns[2], columns[3], a.groupCounts(), a.table, set, storequery.MaxGroupsCounted)
+	if len(names) == 0 {
+		return a.totalStatement(set)
+	}
+	list := strings.Join(names, ", ")
+	return fmt.Sprintf("SELECT %s, %s FROM (SELECT %s, %s FROM %s WHERE %s GROUP BY %[1]s, %[7]s) "+
+		"GROUP BY %[1]s ORDER BY spans DESC, %[1]s LIMIT %[8]d",
+		list, a.groupColumns(), strings.Join(columns, ", "), a.groupCounts(), a.table, set, a.groupParts(), storequery.MaxGroupsCounted)
 }
 
-// groupCounts returns the columns that count spans by duration bucket and part of the window.
+// totalStatement returns the statement that counts all rows as one group.
+func (a *aggregation) totalStatement(set string) string {
+	return fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s WHERE %s GROUP BY %s)",
+		a.groupColumns(), a.groupCounts(), a.table, set, a.groupParts())
+}
+
+// groupParts returns the columns by which groupCounts counts the spans of a group.
+func (a *aggregation) groupParts() string {
+	if a.want.Groups.Measure == tracestore.MeasureDistribution {
+		return "bucket, part, number_bucket"
+	}
+	return "bucket, part"
+}
+
+// groupCounts returns the columns that count spans by duration bucket, part of the window and, for
+// a distribution, the bucket of the measured number.
 func (a *aggregation) groupCounts() string {
-	part := "toUInt16(0)"
-	if p := a.groups.Parts(); p.N > 0 {
+	part, g := "toUInt16(0)", &a.want.Groups
+	switch p := a.groups.Parts(); {
+	case p.N > 0 && p.OfStep:
+		part = fmt.Sprintf("toUInt16(if(start <= %d, 0, intDiv(toUInt64(start - %[1]d - 1), %d) + 1))", p.From, p.Length)
+	case p.N > 0:
 		part = fmt.Sprintf("toUInt16(intDiv(toUInt64(start - %d), %d))", p.From, p.Length)
 	}
-	return where.Bucket("duration") + " AS bucket, " + part + " AS part, count() AS n, countIf(status = 'error') AS failed, " +
-		"sum(toUInt128(duration)) AS time, min(start) AS first_start, max(start) AS last_start"
+	count, failed, time := "count()", "countIf(status = 'error')", "sum(toUInt128(duration))"
+	if g.Adjusted {
+		count, failed, time = "sum(calls)", "sumIf(calls, status = 'error')", "sum(toUInt128(duration) * calls)"
+	}
+	out := where.Bucket("duration") + " AS bucket, " + part + " AS part, " + count + " AS n, " + failed + " AS failed, " +
+		time + " AS time, min(start) AS first_start, max(start) AS last_start"
+	if g.Measure == tracestore.MeasureNone {
+		return out
+	}
+	const finite = "isFinite(measured_number)"
+	out += ", " + numberValue(g.Of) + " AS measured_number"
+	if g.Measure == tracestore.MeasureDistribution {
+		first := tracestore.NumberBucketOf(1)
+		out += fmt.Sprintf(", if(measured_number = 0 OR NOT %s, 0, toInt32(if(measured_number > 0, 1, -1) * "+
+			"(%d + ceil(%d * log2(abs(measured_number)))))) AS number_bucket", finite, first, tracestore.BucketsPerOctave)
+	}
+	if g.Adjusted {
+		return out + ", sumIf(calls, " + finite + ") AS numbers, sumIf(measured_number * calls, " + finite + ") AS number_sum" + numberBounds
+	}
+	return out + ", countIf(" + finite + ") AS numbers, sumIf(measured_number, " + finite + ") AS number_sum" + numberBounds
 }
+
+const numberBounds = ", minIf(measured_number, isFinite(measured_number)) AS number_min" +
+	", maxIf(measured_number, isFinite(measured_number)) AS number_max"
 
 // groupColumns returns the sums and lists of the columns of groupCounts, in the order of
 // groupRow.counted.
-func groupColumns() string {
-	return "sum(n) AS spans, sum(failed), " + saturated("sum(time)") +
+func (a *aggregation) groupColumns() string {
+	out := "sum(n) AS spans, sum(failed), " + saturated("sum(time)") +
 		", min(first_start), max(last_start), groupArray(bucket), groupArray(part), groupArray(n)"
+	if a.want.Groups.Measure == tracestore.MeasureNone {
+		return out
+	}
+	if a.want.Groups.Measure == tracestore.MeasureDistribution {
+		out += ", groupArray(number_bucket)"
+	}
+	return out + ", groupArray(numbers), groupArray(number_sum), groupArray(number_min), groupArray(number_max)"
 }
 
 // groupRow is a result row: the spans of a group.
 type groupRow struct {
-	forms, texts       [tracestore.MaxGroupFields]string
-	spans, errors, sum uint64
-	first, last        uint64
-	buckets, parts     []uint16
-	counts             []uint64
+	of                                *tracestore.GroupQuery
+	forms, texts                      [tracestore.MaxGroupFields]string
+	spans, errors, sum                uint64
+	first, last                       uint64
+	buckets, parts                    []uint16
+	counts                            []uint64
+	numberBuckets                     []int32
+	numbers                           []uint64
+	numberSums, numberMins, numberMax []float64
 }
 
-func (g *groupRow) targets() []any {
-	return append([]any{&g.forms[0], &g.texts[0], &g.forms[1], &g.texts[1]}, g.counted()...)
+func (g *groupRow) targets() (out []any) {
+	for i := range g.of.By {
+		out = append(out, &g.forms[i], &g.texts[i])
+	}
+	return append(out, g.counted()...)
 }
 
 func (g *groupRow) counted() []any {
-	return []any{&g.spans, &g.errors, &g.sum, &g.first, &g.last, &g.buckets, &g.parts, &g.counts}
+	out := []any{&g.spans, &g.errors, &g.sum, &g.first, &g.last, &g.buckets, &g.parts, &g.counts}
+	if g.of.Measure == tracestore.MeasureNone {
+		return out
+	}
+	if g.of.Measure == tracestore.MeasureDistribution {
+		out = append(out, &g.numberBuckets)
+	}
+	return append(out, &g.numbers, &g.numberSums, &g.numberMins, &g.numberMax)
 }
 
 // group returns the counts, without values.
 func (g *groupRow) group(parts tracestore.Parts) (out tracestore.Group, err error) {
 	out.Errors = g.errors
-	if out.Durations, err = histogramOf(g.sum, g.buckets, g.counts); err != nil || parts.N == 0 {
+	if out.Durations, err = histogramOf(g.sum, g.buckets, g.counts); err != nil || g.spans == 0 {
 		return out, err
 	}
-	out.First, out.Last = g.first, g.last
 	if len(g.parts) != len(g.counts) {
 		return out, tracestore.Damaged(fmt.Sprintf("group with %d parts and %d counts", len(g.parts), len(g.counts)), nil)
 	}
-	out.Parts = make([]uint64, parts.N)
+	if parts.N > 0 {
+		out.First, out.Last, out.Parts = g.first, g.last, make([]uint64, parts.N)
+	}
 	for i, part := range g.parts {
-		if int(part) >= parts.N {
+		if int(part) >= max(parts.N, 1) {
 			return out, tracestore.Damaged(fmt.Sprintf("group with part %d of %d", part, parts.N), nil)
 		}
-		out.Parts[part] += g.counts[i]
+		if parts.N > 0 {
+			out.Parts[part] += g.counts[i]
+		}
 	}
-	return out, nil
+	return out, g.addNumbers(&out, max(parts.N, 1))
+}
+
+// addNumbers adds the measured numbers of all parts.
+func (g *groupRow) addNumbers(to *tracestore.Group, parts int) error {
+	if g.of.Measure == tracestore.MeasureNone {
+		return nil
+	}
+	n, distribution := len(g.parts), g.of.Measure == tracestore.MeasureDistribution
+	if len(g.numbers) != n || len(g.numberSums) != n || len(g.numberMins) != n || len(g.numberMax) != n ||
+		distribution && len(g.numberBuckets) != n {
+		return tracestore.Damaged(fmt.Sprintf("group with %d parts and %d numbers", n, len(g.numbers)), nil)
+	}
+	to.Numbers = make([]tracestore.Numbers, parts)
+	for i, part := range g.parts {
+		one := tracestore.Numbers{Count: g.numbers[i], Sum: g.numberSums[i], Min: g.numberMins[i], Max: g.numberMax[i]}
+		if distribution {
+			one.Buckets = []tracestore.NumberBucket{{Bucket: int(g.numberBuckets[i]), Count: one.Count}}
+		}
+		to.Numbers[part].Add(&one)
+	}
+	return nil
 }
 
 func (g *groupRow) addTo(counter *storequery.GroupCounter) (tracestore.Group, error) {
@@ -398,7 +483,7 @@ func (g *groupRow) addTo(counter *storequery.GroupCounter) (tracestore.Group, er
 	if err != nil {
 		return out, err
 	}
-	for i := range out.Values {
+	for i := range g.of.By {
 		if out.Values[i].Text, out.Values[i].Present, err = textOf(g.forms[i], g.texts[i]); err != nil {
 			return out, err
 		}

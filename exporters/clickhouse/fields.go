@@ -129,13 +129,41 @@ func attributeValue(f tracestore.Field) (form, text string) {
 		if len(keys) == 0 {
 			continue
 		}
-		at := "indexOf(" + p.Keys() + ", " + where.Text(keys[0]) + ")"
-		if len(keys) > 1 {
-			at = "arrayFirstIndex(x -> x IN (" + where.Texts(keys) + "), " + p.Keys() + ")"
-		}
+		at := indexOf(p, keys)
 		pairForm, pairText := pairValue(p, p.Values()+"["+at+"]")
 		forms = append(forms, at+" > 0, '"+pairForm+"'")
 		texts = append(texts, at+" > 0, "+pairText)
 	}
 	return "multiIf(" + strings.Join(forms, ", ") + ", '" + formAbsent + "')", "multiIf(" + strings.Join(texts, ", ") + ", '')"
+}
+
+// numberValue returns the expression of the number of a field, which is not finite if there is
+// none. It is valid for spans with at most one value.
+func numberValue(f tracestore.Field) string {
+	const none = "nan"
+	switch {
+	case f.Place == tracestore.Duration:
+		return "toFloat64(duration)"
+	case !f.Place.HasKey():
+		return none // texts, and properties that the table of spans does not have
+	}
+	var values []string
+	for _, p := range []rows.Pair{rows.PairInt, rows.PairFloat} {
+		if keys := where.Keys(p, f); len(keys) > 0 {
+			at := indexOf(p, keys)
+			values = append(values, at+" > 0, toFloat64("+p.Values()+"["+at+"])")
+		}
+	}
+	if len(values) == 0 {
+		return none
+	}
+	return "multiIf(" + strings.Join(values, ", ") + ", " + none + ")"
+}
+
+// indexOf returns the expression of the index of the first of some keys in a pair of columns.
+func indexOf(p rows.Pair, keys []string) string {
+	if len(keys) > 1 {
+		return "arrayFirstIndex(x -> x IN (" + where.Texts(keys) + "), " + p.Keys() + ")"
+	}
+	return "indexOf(" + p.Keys() + ", " + where.Text(keys[0]) + ")"
 }

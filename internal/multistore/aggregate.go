@@ -36,7 +36,7 @@ func (s *Store) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.
 	}
 	of := a
 	of.Facets.All = a.Facets.Values > 0
-	of.Groups.All = len(a.Groups.By) > 0
+	of.Groups.All = a.Groups.Requested()
 	answers, missing, err := ask(ctx, s, q.Tenant, func(ctx context.Context, store tracestore.Aggregator) (tracestore.Aggregate, error) {
 		return store.Aggregate(ctx, q, of)
 	})
@@ -92,7 +92,7 @@ func mergeAggregates(
 			missing.Add(storequery.ReasonFacetMemory)
 		}
 	}
-	if len(a.Groups.By) > 0 {
+	if a.Groups.Requested() {
 		counter := storequery.NewGroupCounter(q, a.Groups)
 		counter.ChargeTo(memory)
 		out.Groups = addGroups(counter, parts)
@@ -123,9 +123,9 @@ func mergeAggregates(
 // another process may return anything.
 func mismatch(q tracestore.Query, a *tracestore.Aggregation, p *tracestore.Aggregate) string {
 	switch {
-	case (a.Heatmap.Step > 0) != (p.Heatmap != nil), (a.Facets.Values > 0) != (p.Facets != nil), (len(a.Groups.By) > 0) != (p.Groups != nil):
+	case (a.Heatmap.Step > 0) != (p.Heatmap != nil), (a.Facets.Values > 0) != (p.Facets != nil), a.Groups.Requested() != (p.Groups != nil):
 		return "the response lacks requested parts"
-	case p.Groups != nil && slices.ContainsFunc(p.Groups.Groups, func(g tracestore.Group) bool { return len(g.Parts) != a.Groups.Parts }):
+	case p.Groups != nil && !haveParts(p.Groups, q, &a.Groups):
 		return "the groups do not have the parts of the window that were requested"
 	case p.Heatmap == nil:
 		return ""
@@ -141,6 +141,18 @@ func mismatch(q tracestore.Query, a *tracestore.Aggregation, p *tracestore.Aggre
 		}
 	}
 	return ""
+}
+
+// haveParts reports whether groups have the parts and numbers that a query requested.
+func haveParts(groups *tracestore.Groups, q tracestore.Query, want *tracestore.GroupQuery) bool {
+	parts, numbers := want.PartsOf(q).N, 0
+	if want.Measure != tracestore.MeasureNone {
+		numbers = max(parts, 1)
+	}
+	wrong := func(g tracestore.Group) bool {
+		return g.Durations.Count() > 0 && (len(g.Parts) != parts || len(g.Numbers) != numbers)
+	}
+	return !wrong(groups.All) && !slices.ContainsFunc(groups.Groups, wrong)
 }
 
 // sizeOf returns the approximate memory of a result in bytes.
@@ -159,7 +171,13 @@ func sizeOf(p *tracestore.Aggregate) (n int64) {
 		for i := range p.Groups.Groups {
 			g := &p.Groups.Groups[i]
 			_, counts := g.Durations.Counts()
-			n += int64(unsafe.Sizeof(*g)) + int64(len(g.Values[0].Text)+len(g.Values[1].Text)+8*len(counts)+8*len(g.Parts))
+			n += int64(unsafe.Sizeof(*g)) + int64(8*len(counts)+8*len(g.Parts))
+			for _, v := range g.Values {
+				n += int64(len(v.Text))
+			}
+			for _, v := range g.Numbers {
+				n += int64(unsafe.Sizeof(v)) + int64(len(v.Buckets))*int64(unsafe.Sizeof(tracestore.NumberBucket{}))
+			}
 		}
 	}
 	return n

@@ -230,4 +230,23 @@ func thinGroup(g *tracestore.Group, factor float64, spans, failed *rounder) {
 	for i, n := range g.Parts {
 		g.Parts[i] = parts.take(n)
 	}
+	numbers := newRounder(factor)
+	for i := range g.Numbers {
+		thinNumbers(&g.Numbers[i], factor, numbers)
+	}
+}
+
+func thinNumbers(n *tracestore.Numbers, factor float64, counts *rounder) {
+	if len(n.Buckets) == 0 {
+		n.Count = counts.take(n.Count)
+	} else {
+		n.Count = 0
+		for i := range n.Buckets {
+			b := &n.Buckets[i]
+			b.Count = counts.take(b.Count)
+			n.Count += b.Count
+		}
+		n.Buckets = slices.DeleteFunc(n.Buckets, func(b tracestore.NumberBucket) bool { return b.Count == 0 })
+	}
+	n.Sum *= factor
 }

@@ -18,7 +18,7 @@ func (a *Aggregation) Check(q Query) error {
 	if err := a.Facets.check(); err != nil {
 		return err
 	}
-	return a.Groups.check()
+	return a.Groups.check(q)
 }
 
 func (h HeatmapQuery) check(q Query) error {

@@ -143,7 +143,8 @@ func slicePlan(p *plan) {
 	p.decode = func(d *Decoder, v reflect.Value) error { return d.list(elem(), v) }
 }
 
-// arrayPlan is for ids, and for arrays of values, which may be shorter in another version.
+// arrayPlan is for ids, and for arrays of values, which may be shorter in another version. Zero
+// values at the end are left out.
 func arrayPlan(p *plan) {
 	if p.typ.Elem().Kind() == reflect.Uint8 {
 		p.encode = func(e *Encoder, v reflect.Value) { e.bytes(idBytes(v)) }
@@ -158,7 +159,13 @@ func arrayPlan(p *plan) {
 		return
 	}
 	elem := planOf(p.typ.Elem())
-	p.encode = func(e *Encoder, v reflect.Value) { e.list(elem, v, v.Len()) }
+	p.encode = func(e *Encoder, v reflect.Value) {
+		n := v.Len()
+		for n > 0 && elem.zero(v.Index(n-1)) {
+			n--
+		}
+		e.list(elem, v, n)
+	}
 	p.decode = func(d *Decoder, v reflect.Value) error {
 		n, err := d.count()
 		if err == nil && n > p.typ.Len() {

@@ -74,7 +74,7 @@ func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*Aggrega
 			c.selected = windowOf(tracestore.Query{From: c.selection.From, To: c.selection.To})
 		}
 	}
-	if len(a.Groups.By) > 0 {
+	if a.Groups.Requested() {
 		c.groups = NewGroupCounter(q, a.Groups)
 	}
 	if a.Exemplars > 0 {

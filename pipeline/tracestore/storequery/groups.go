@@ -2,8 +2,11 @@ package storequery
 
 import (
 	"cmp"
+	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -43,10 +46,10 @@ type GroupCounter struct {
 	values  [tracestore.MaxGroupFields][]tracestore.GroupValue
 }
 
-// NewGroupCounter returns a GroupCounter for the groups of a query that are valid according to
-// Aggregation.Check and have fields.
+// NewGroupCounter returns a GroupCounter for the groups that a query requests and that are valid
+// according to Aggregation.Check.
 func NewGroupCounter(q tracestore.Query, g tracestore.GroupQuery) *GroupCounter {
-	return &GroupCounter{query: g, limit: MaxGroupMemory, parts: q.Parts(g.Parts), groups: make(map[GroupKey]*tracestore.Group)}
+	return &GroupCounter{query: g, limit: MaxGroupMemory, parts: g.PartsOf(q), groups: make(map[GroupKey]*tracestore.Group)}
 }
 
 // AddSpan counts a span.
@@ -70,8 +73,15 @@ func (c *GroupCounter) AddSpan(s tracestore.Span) {
 		}
 		c.values[i] = values
 	}
-	duration, _ := s.Duration()
-	c.addValues(s.Start, duration, s.StatusCode == otlpdata.StatusError)
+	o := tracestore.Observation{Start: s.Start, Failed: s.StatusCode == otlpdata.StatusError, Count: 1}
+	o.Duration, _ = s.Duration()
+	if c.query.Adjusted {
+		o.Count = s.AdjustedCount()
+	}
+	if c.query.Measure != tracestore.MeasureNone {
+		o.Number, o.HasNumber = tracestore.NumberOf(c.query.Of, s)
+	}
+	c.addValues(&o)
 }
 
 // addTrace counts a trace, with a start within the window; see SetAggregation.Traces. Only fields
@@ -94,43 +104,53 @@ func (c *GroupCounter) addTrace(s *tracestore.Summary, start uint64) {
 		}
 		c.values[i] = values
 	}
-	c.addValues(start, s.End-min(s.Start, s.End), s.Errors > 0)
+	c.addValues(&tracestore.Observation{Start: start, Duration: s.End - min(s.Start, s.End), Failed: s.Errors > 0, Count: 1})
 }
 
 // addValues counts a span once for each combination of c.values.
-func (c *GroupCounter) addValues(start, duration uint64, failed bool) {
-	c.all.Observe(start, duration, failed, c.parts)
+func (c *GroupCounter) addValues(o *tracestore.Observation) {
+	c.all.Observe(o, c.parts, c.query.Measure)
 	for i := range c.query.By {
 		if len(c.values[i]) == 0 {
 			c.values[i] = append(c.values[i], tracestore.GroupValue{})
 		}
 	}
 	var key GroupKey
-	for _, key[0] = range c.values[0] {
-		if len(c.query.By) == 1 {
-			c.add(key, start, duration, failed)
-			continue
-		}
-		for _, key[1] = range c.values[1] {
-			c.add(key, start, duration, failed)
-		}
+	c.addFrom(0, &key, o)
+}
+
+// addFrom counts a span once for each combination of the values of the fields from number field on.
+func (c *GroupCounter) addFrom(field int, key *GroupKey, o *tracestore.Observation) {
+	if field == len(c.query.By) {
+		c.add(*key, o)
+		return
+	}
+	for _, key[field] = range c.values[field] {
+		c.addFrom(field+1, key, o)
 	}
 }
 
 // add counts a span in a group.
-func (c *GroupCounter) add(key GroupKey, start, duration uint64, failed bool) {
+func (c *GroupCounter) add(key GroupKey, o *tracestore.Observation) {
 	g := c.group(key)
 	if g == nil {
-		c.other++
+		c.other += o.Count
 		return
 	}
-	before := bucketsOf(g)
-	g.Observe(start, duration, failed, c.parts)
-	c.grown(bucketsOf(g) - before)
+	c.grown(g.Observe(o, c.parts, c.query.Measure))
 }
 
 // Parts returns the parts of the window in which spans are counted.
 func (c *GroupCounter) Parts() tracestore.Parts { return c.parts }
+
+// PartMemory returns the approximate size in bytes of the parts of a group, without buckets.
+func (c *GroupCounter) PartMemory() int {
+	size := partOverhead * c.parts.N
+	if c.query.Measure != tracestore.MeasureNone {
+		size += numbersOverhead * max(c.parts.N, 1)
+	}
+	return size
+}
 
 // AddTotal counts spans without their groups.
 func (c *GroupCounter) AddTotal(o *tracestore.Group) { c.all.Add(o) }
@@ -142,9 +162,7 @@ func (c *GroupCounter) AddGroup(o *tracestore.Group) {
 		c.other += o.Durations.Count()
 		return
 	}
-	before := bucketsOf(g)
-	g.Add(o)
-	c.grown(bucketsOf(g) - before)
+	c.grown(g.Add(o))
 }
 
 // Merge adds the counts of another counter of the same query. The largest groups come first, so
@@ -158,18 +176,24 @@ func (c *GroupCounter) Merge(o *GroupCounter) {
 	}
 }
 
-// Append appends what was counted, without parts of the window, to dst, in a form that Add reads.
+// Append appends what was counted to dst, in a form that Add reads. Parts of the window must be
+// those of a GroupQuery.Step.
 func (c *GroupCounter) Append(dst []byte) []byte {
-	dst = appendGroup(appendNumbers(dst, one(c.short), c.other), &c.all)
+	dst = c.appendGroup(appendNumbers(dst, one(c.short), c.other), &c.all)
 	for _, g := range c.ranked(tracestore.GroupsBySpans) {
-		dst = appendGroup(dst, g.group)
+		dst = c.appendGroup(dst, g.group)
 	}
 	return dst
 }
 
-// appendGroup appends a group. For each bucket it appends its distance from the preceding one.
-func appendGroup(dst []byte, g *tracestore.Group) []byte {
-	for _, v := range g.Values {
+// firstStep returns the number of the first part among all parts of the same length since the Unix
+// epoch.
+func (c *GroupCounter) firstStep() int { return int(c.parts.From / max(c.parts.Length, 1)) }
+
+// appendGroup appends a group. For each bucket and part it appends its distance from the preceding
+// one.
+func (c *GroupCounter) appendGroup(dst []byte, g *tracestore.Group) []byte {
+	for _, v := range g.Values[:len(c.query.By)] {
 		dst = appendText(appendNumbers(dst, one(v.Present)), v.Text)
 	}
 	first, counts := g.Durations.Counts()
@@ -181,26 +205,47 @@ func appendGroup(dst []byte, g *tracestore.Group) []byte {
 			last = i
 		}
 	}
+	dst = appendNumbers(dst, 0, g.First, g.Last)
+	last = 0
+	for i, n := range g.Parts {
+		if n > 0 {
+			dst = appendNumbers(dst, n, uint64(c.firstStep()+i-last))
+			last = c.firstStep() + i
+		}
+	}
+	dst = append(dst, 0)
+	last = 0
+	for i := range g.Numbers {
+		if n := &g.Numbers[i]; n.Count > 0 {
+			dst = appendNumbers(dst, n.Count, uint64(c.firstStep()+i-last),
+				math.Float64bits(n.Sum), math.Float64bits(n.Min), math.Float64bits(n.Max))
+			last = c.firstStep() + i
+			for _, b := range n.Buckets {
+				dst = binary.AppendVarint(appendNumbers(dst, b.Count), int64(b.Bucket))
+			}
+			dst = append(dst, 0)
+		}
+	}
 	return append(dst, 0)
 }
 
-// Add counts what Append has appended.
+// Add counts what Append has appended for a part of the window of this counter.
 func (c *GroupCounter) Add(kept string) {
 	r := keptReader{kept}
 	c.short = r.number() == 1 || c.short
 	c.other += r.number()
 	var g tracestore.Group
-	r.group(&g)
+	c.readGroup(&r, &g)
 	c.all.Add(&g)
 	for len(r.rest) > 0 {
-		r.group(&g)
+		c.readGroup(&r, &g)
 		c.AddGroup(&g)
 	}
 }
 
-// group reads a group that appendGroup has appended.
-func (r *keptReader) group(g *tracestore.Group) {
-	for i := range g.Values {
+// readGroup reads a group that appendGroup has appended. It reuses the memory of g.
+func (c *GroupCounter) readGroup(r *keptReader, g *tracestore.Group) {
+	for i := range c.query.By {
 		g.Values[i] = tracestore.GroupValue{Present: r.number() == 1, Text: r.text()}
 	}
 	g.Durations.Reset()
@@ -209,6 +254,30 @@ func (r *keptReader) group(g *tracestore.Group) {
 	for n := r.number(); n > 0; n = r.number() {
 		bucket += int(r.number())
 		g.Durations.AddBucket(bucket, n)
+	}
+	g.First, g.Last = r.number(), r.number()
+	if g.Parts == nil && c.parts.N > 0 {
+		g.Parts = make([]uint64, c.parts.N)
+	}
+	clear(g.Parts)
+	part := -c.firstStep()
+	for n := r.number(); n > 0; n = r.number() {
+		part += int(r.number())
+		g.Parts[part] = n
+	}
+	if g.Numbers == nil && c.query.Measure != tracestore.MeasureNone {
+		g.Numbers = make([]tracestore.Numbers, max(c.parts.N, 1))
+	}
+	clear(g.Numbers)
+	part = -c.firstStep()
+	for n := r.number(); n > 0; n = r.number() {
+		part += int(r.number())
+		to := &g.Numbers[part]
+		to.Count, to.Sum, to.Min, to.Max = n, math.Float64frombits(r.number()), math.Float64frombits(r.number()), math.Float64frombits(r.number())
+		for count := r.number(); count > 0; count = r.number() {
+			zigzag := r.number()
+			to.Buckets = append(to.Buckets, tracestore.NumberBucket{Bucket: int(zigzag>>1) ^ -int(zigzag&1), Count: count})
+		}
 	}
 }
 
@@ -219,9 +288,10 @@ func (c *GroupCounter) AddOther(spans uint64) { c.other += spans }
 // least half full, and the first buckets. A bucket is counted twice, because the capacity of a list
 // grows in advance.
 const (
-	groupOverhead  = 400
-	bucketOverhead = 16
-	partOverhead   = 8
+	groupOverhead   = 700
+	bucketOverhead  = 32
+	partOverhead    = 8
+	numbersOverhead = int(unsafe.Sizeof(tracestore.Numbers{}))
 )
 
 // group returns a group, or nil if a limit is reached.
@@ -230,7 +300,11 @@ func (c *GroupCounter) group(key GroupKey) *tracestore.Group {
 	if g != nil {
 		return g
 	}
-	if len(c.groups) >= MaxGroupsCounted || !c.reserve(groupOverhead+partOverhead*c.parts.N+len(key[0].Text)+len(key[1].Text)) {
+	size := groupOverhead + c.PartMemory()
+	for i := range key {
+		size += len(key[i].Text)
+	}
+	if len(c.groups) >= MaxGroupsCounted || !c.reserve(size) {
 		return nil
 	}
 	for i := range key {
@@ -239,11 +313,6 @@ func (c *GroupCounter) group(key GroupKey) *tracestore.Group {
 	g = &tracestore.Group{Values: key}
 	c.groups[key] = g
 	return g
-}
-
-func bucketsOf(g *tracestore.Group) int {
-	_, counts := g.Durations.Counts()
-	return len(counts)
 }
 
 // grown charges for new buckets of existing groups. They are kept even if no memory is left,
@@ -329,7 +398,7 @@ type rankedGroup struct {
 
 func compareGroups(a, b rankedGroup) int {
 	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.spans, a.spans),
-		compareGroupValues(a.group.Values[0], b.group.Values[0]), compareGroupValues(a.group.Values[1], b.group.Values[1]))
+		slices.CompareFunc(a.group.Values[:], b.group.Values[:], compareGroupValues))
 }
 
 // compareGroupValues orders values by text; absent values come first.

@@ -16,8 +16,9 @@ type SetAggregation struct {
 	// Traces counts the traces with a selected span instead of the selected spans. A trace is
 	// counted with the start and the duration of its summary, or with the start of the window if it
 	// begins earlier; it counts as an error if one of its spans failed. An exemplar describes a
-	// trace by its root span. Traces have no facets. They can be grouped by the fields of the trace
-	// and by Service, the services of their spans; Errors and Durations then describe traces.
+	// trace by its root span. Traces have no facets and no measured numbers. They can be grouped by
+	// the fields of the trace and by Service, the services of their spans; Errors and Durations
+	// then describe traces.
 	Traces bool
 	// Selected restricts Facets.Selection to the spans that it selects. nil selects all.
 	Selected SpanSet
@@ -26,7 +27,7 @@ type SetAggregation struct {
 	Durations *[]uint64
 }
 
-var errTraceFacets = errors.New("traces have no facets; count spans")
+var errTraceFacets = errors.New("traces have no facets and no measured numbers; count spans")
 
 // AggregateSet describes the spans that set selects, that meet q.Where and that start within the
 // window of q, or their traces. It is for sets that depend on whole traces; for others, use
@@ -44,7 +45,7 @@ func AggregateSet(
 	if err := errors.Join(a.Check(q), ctx.Err()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
-	if a.Traces && a.Facets.Values > 0 {
+	if a.Traces && (a.Facets.Values > 0 || a.Groups.Measure != tracestore.MeasureNone) {
 		return tracestore.Aggregate{}, errTraceFacets
 	}
 	q.Where, q.Limit, q.After = tracestore.WithContext(ctx, q.Where), 0, tracestore.Cursor{}

@@ -76,8 +76,8 @@ func describeAggregation(a tracestore.Aggregation) string {
 	if sel := a.Facets.Selection; sel != nil {
 		fmt.Fprintf(&b, ", selection %s", describe(tracestore.Query{From: sel.From, To: sel.To, Where: sel.Where}))
 	}
-	if len(a.Groups.By) > 0 {
-		fmt.Fprintf(&b, ", %d groups by %v in order %d", a.Groups.Limit, a.Groups.By, a.Groups.Sort)
+	if a.Groups.Requested() {
+		fmt.Fprintf(&b, ", groups %+v", a.Groups)
 	}
 	return b.String()
 }
@@ -91,7 +91,7 @@ func diffAggregate(got, lower, upper *tracestore.Aggregate, a tracestore.Aggrega
 	if (got.Heatmap != nil) != (a.Heatmap.Step > 0) || (got.Facets != nil) != (a.Facets.Values > 0) {
 		return fmt.Errorf("heatmap %v, facets %v; want only what was requested", got.Heatmap, got.Facets)
 	}
-	if (got.Groups != nil) != (len(a.Groups.By) > 0) {
+	if (got.Groups != nil) != a.Groups.Requested() {
 		return fmt.Errorf("groups %v; want them only if requested", got.Groups)
 	}
 	share := got.Share
@@ -278,7 +278,7 @@ func (s *suite) checkRandomAggregate(g *generator, store tracestore.Aggregator) 
 		q.From, q.To = at(base), at(base+randomTimes)
 	}
 	a := g.aggregation()
-	if a.Heatmap.Step == 0 && g.IntN(2) == 0 {
+	if a.Heatmap.Step == 0 && a.Groups.Step == 0 && g.IntN(2) == 0 {
 		q.From, q.To = time.Time{}, time.Time{}
 	}
 	s.checkAggregateOf(store, q, a)

@@ -119,7 +119,7 @@ func (s *suite) checkRandomSetAggregate(g *generator) {
 	switch {
 	case a.Traces:
 		a.Facets = tracestore.FacetQuery{}
-		if len(a.Groups.By) > 0 {
+		if a.Groups.Requested() {
 			a.Groups = g.traceGroups()
 		}
 	case a.Facets.Selection != nil && g.IntN(2) == 0:

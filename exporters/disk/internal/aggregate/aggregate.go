@@ -180,11 +180,11 @@ func (a *aggregation) newHeat() {
 }
 
 func (a *aggregation) newGroups() {
-	if len(a.want.Groups.By) > 0 {
+	if a.want.Groups.Requested() {
 		if old := a.targets.groups; old != nil {
 			old.counter.Release()
 		}
-		a.targets.groups = &groupTotal{total{}, storequery.NewGroupCounter(a.query, a.want.Groups), a.want.Groups.By}
+		a.targets.groups = &groupTotal{total{}, storequery.NewGroupCounter(a.query, a.want.Groups), &a.want.Groups}
 		if a.session != nil { // begins again
 			a.chargeMemory()
 		}

@@ -60,7 +60,7 @@ type countUse struct {
 }
 
 // begin returns the use of the cache by a query, or nil if the query cannot use it: heatmaps take
-// little time, and exemplars and parts depend on the window.
+// little time, and exemplars and parts depend on the window, except parts of a step.
 func (c *countCache) begin(a *aggregation) *countUse {
 	t := &a.targets
 	if t.facets == nil && t.groups == nil || t.heat != nil || t.picks != nil || a.want.Groups.Parts > 0 {
@@ -146,7 +146,11 @@ func (r *rangeCounts) memory() int64 {
 func (a *aggregation) question() string {
 	f := &a.want.Facets
 	key := appendExpr(fmt.Appendf(nil, "%q %d %t", a.query.Tenant, f.Values, f.All), a.query.Where)
-	key = appendFields(appendFields(key, f.Fields), a.want.Groups.By)
+	g := &a.want.Groups
+	key = appendFields(appendFields(key, f.Fields), g.By)
+	if g.Requested() {
+		key = appendFields(fmt.Appendf(key, "%d %d %t", g.Step, g.Measure, g.Adjusted), []tracestore.Field{g.Of})
+	}
 	if a.selection != nil {
 		key = appendExpr(fmt.Append(key, a.selection.starts), f.Selection.Where)
 	}

@@ -7,7 +7,7 @@
 //	spread.go                 the error of estimates from these blocks
 //	rowscan.go, duplicates.go counting of rows that match
 //	facets.go, facetvalues.go counting of the values of fields
-//	groups.go, groupshape.go  counting by values of one or two fields
+//	groups.go, groupshape.go  counting by values of fields, and of numbers
 //	blockrange.go             counts of ranges of blocks, which are kept
 //	countcache.go             the cache that keeps them
 //	exemplars.go              choice of exemplars

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -13,7 +14,7 @@ import (
 type groupTotal struct {
 	total   total
 	counter *storequery.GroupCounter
-	by      []tracestore.Field
+	want    *tracestore.GroupQuery
 }
 
 // counts returns what was counted, for add.
@@ -36,6 +37,8 @@ type groupSource struct {
 	numbers   map[tracestore.GroupValue]valueNumber
 	groups    []groupTally
 	index     map[[tracestore.MaxGroupFields]valueNumber]int // in groups
+	// numberInResource: a resource has the measured field.
+	numberInResource bool
 	// kept is the approximate size in bytes of the above, without resources.
 	kept int
 }
@@ -58,6 +61,16 @@ type groupShape struct {
 	whole   bool // spans must be assembled
 	encoded bool // spans with a value in an encoded cell must be assembled too
 	fields  [tracestore.MaxGroupFields]groupField
+	number  groupNumber
+}
+
+// groupNumber says where the spans of a shape have the measured number.
+type groupNumber struct {
+	constant    float64 // if hasConstant
+	hasConstant bool
+	varies      bool // it is in a cell
+	cell        facetCell
+	duration    bool // it is the duration
 }
 
 // groupField says where the spans of a shape have the value of one field.
@@ -81,6 +94,9 @@ const maxGroupsKept = 4 << 20
 
 func newGroupSource(to *groupTotal, p *scan.Plan) *groupSource {
 	g := &groupSource{to: to, plan: p, shapes: make([]*groupShape, len(p.Tables.Shapes))}
+	if to.want.Measure != tracestore.MeasureNone {
+		g.numberInResource = slices.ContainsFunc(p.Tables.Resources, func(r rows.Resource) bool { return hasKey(r.Attributes, to.want.Of.Key) })
+	}
 	g.reset()
 	return g
 }
@@ -110,14 +126,18 @@ func (g *groupSource) rows(x *scan.Filter, shape uint32, set []int32) error {
 		if err != nil {
 			return err
 		}
-		if key[0] == severalValues || key[1] == severalValues {
+		if slices.Contains(key[:], severalValues) {
 			if err := g.wholeRows(x, set[i:i+1]); err != nil {
 				return err
 			}
 			continue
 		}
 		head := rows.Head{Start: x.Starts[row], End: x.Ends[row]}
-		g.add(key, head, failed)
+		o := tracestore.Observation{Start: head.Start, Duration: head.Duration(), Failed: failed, Count: 1}
+		if err := g.measure(x, &s.number, row, &o); err != nil {
+			return err
+		}
+		g.add(key, &o)
 	}
 	if g.kept > maxGroupsKept {
 		g.finish()
@@ -156,7 +176,7 @@ func (g *groupSource) wholeRows(x *scan.Filter, set []int32) error {
 // key returns the value numbers of a row, or severalValues if the span must be assembled.
 func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [tracestore.MaxGroupFields]valueNumber, _ error) {
 	if s.encoded {
-		for i, by := range g.to.by {
+		for i, by := range g.to.want.By {
 			if cells := s.fields[i].encoded; len(cells) > 0 {
 				if may, err := x.MayEncode(by, row, cells); may || err != nil {
 					key[i] = severalValues
@@ -165,7 +185,7 @@ func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [traces
 			}
 		}
 	}
-	for i := range g.to.by {
+	for i := range g.to.want.By {
 		f := &s.fields[i]
 		switch {
 		case f.varies:
@@ -189,31 +209,41 @@ func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [traces
 	return key, nil
 }
 
-// Approximate sizes in bytes of a group with the first buckets of its histogram, of a bucket, of a
-// part of the window, and of a value in addition to its text.
+// measure sets the measured number of a row.
+func (g *groupSource) measure(x *scan.Filter, n *groupNumber, row int32, o *tracestore.Observation) error {
+	switch {
+	case n.duration:
+		o.Number, o.HasNumber = float64(o.Duration), true
+	case n.varies:
+		cell, err := x.Block.Cell(int(row), n.cell.index)
+		if err != nil {
+			return err
+		}
+		o.Number, o.HasNumber = tracestore.MeasuredNumber(g.plan.Value(n.cell.column, cell))
+	default:
+		o.Number, o.HasNumber = n.constant, n.hasConstant
+	}
+	return nil
+}
+
+// Approximate sizes in bytes of a group with the first buckets of its histogram, of a bucket, and
+// of a value in addition to its text.
 const (
-	tallySize  = 200
-	bucketSize = 16
-	partSize   = 8
+	tallySize  = 300
+	bucketSize = 32
 	valueSize  = 150
 )
 
 // add counts a span.
-func (g *groupSource) add(key [tracestore.MaxGroupFields]valueNumber, head rows.Head, failed bool) {
+func (g *groupSource) add(key [tracestore.MaxGroupFields]valueNumber, o *tracestore.Observation) {
 	i, known := g.index[key]
 	if !known {
 		i = len(g.groups)
 		g.groups = append(g.groups, groupTally{key: key})
 		g.index[key] = i
-		g.kept += tallySize + partSize*g.to.counter.Parts().N
+		g.kept += tallySize + g.to.counter.PartMemory()
 	}
-	tally := &g.groups[i]
-	_, before := tally.spans.Durations.Counts()
-	n := len(before)
-	tally.spans.Observe(head.Start, head.Duration(), failed, g.to.counter.Parts())
-	if _, after := tally.spans.Durations.Counts(); len(after) > n {
-		g.kept += (len(after) - n) * bucketSize
-	}
+	g.kept += g.groups[i].spans.Observe(o, g.to.counter.Parts(), g.to.want.Measure) * bucketSize
 }
 
 // finish adds all counts to the groups.

@@ -12,14 +12,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// canGroupSeries reports whether series may suffice for the groups: nothing else is requested, and
-// series have all fields of the groups and conditions.
+// canGroupSeries reports whether series may suffice for the groups: nothing else is requested,
+// series have all fields of the groups and conditions, and counts of whole minutes suffice.
 func (a *aggregation) canGroupSeries() bool {
 	t := &a.targets
 	if a.counts == nil || t.facets != nil || !answeredBySeries(a.query.Where) {
 		return false
 	}
-	for _, f := range t.groups.by {
+	if want := t.groups.want; want.Step > 0 || want.Measure != tracestore.MeasureNone || want.Adjusted {
+		return false
+	}
+	for _, f := range t.groups.want.By {
 		if f.Place != tracestore.Service && f.Place != tracestore.Name && f.Place != tracestore.Kind {
 			return false
 		}
@@ -66,7 +69,7 @@ func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 // countSeries counts the groups of the whole minutes of a source, or returns nil if its statistics
 // do not suffice.
 func (a *aggregation) countSeries(ctx context.Context, src int, d scan.Split) (*rangeCounts, scan.Window, error) {
-	tallies := seriesTallies{by: a.targets.groups.by, byName: hasName(slices.Values(a.targets.groups.by)), memory: a.session.Memory,
+	tallies := seriesTallies{by: a.want.Groups.By, byName: hasName(slices.Values(a.want.Groups.By)), memory: a.session.Memory,
 		index: make(map[int]*tracestore.Group)}
 	defer tallies.release()
 	rest, exact, err := a.seriesOf(ctx, src, d, tallies.add)

@@ -16,14 +16,65 @@ func (g *groupSource) shape(id uint32) *groupShape {
 	}
 	s := &groupShape{}
 	g.shapes[id] = s
-	for i, f := range g.to.by {
+	for i, f := range g.to.want.By {
 		var one bool
 		if s.fields[i], one = g.field(id, i, f); !one {
 			s.whole = true
 		}
 		s.encoded = s.encoded || len(s.fields[i].encoded) > 0
 	}
+	var one bool
+	if s.number, one = g.numberOf(id); !one {
+		s.whole = true
+	}
+	if g.to.want.Adjusted && slices.ContainsFunc(g.plan.Tables.Shapes[id].Columns, g.isTraceState) {
+		s.whole = true
+	}
 	return s
+}
+
+func (g *groupSource) isTraceState(column uint32) bool {
+	return g.plan.Tables.Columns[column].Place == rows.TraceState
+}
+
+// numberOf returns where the spans of a shape have the measured number. ok is false if it is found
+// only in whole spans.
+func (g *groupSource) numberOf(id uint32) (out groupNumber, ok bool) {
+	shape, f := &g.plan.Tables.Shapes[id], g.to.want.Of
+	at := scan.BindingOf(f.Place)
+	switch {
+	case g.to.want.Measure == tracestore.MeasureNone:
+		return out, true
+	case f.Place == tracestore.Duration:
+		return groupNumber{duration: true}, true
+	case at.InHead || at.Computed:
+		return out, false
+	case at.InShape && !at.HasCell(g.plan.Tables, shape):
+		return out, true // a text
+	case at.Scope && hasKey(g.plan.Tables.Scopes[shape.Scope].Attributes, f.Key):
+		return out, false
+	case at.Resource && g.numberInResource:
+		return out, false
+	}
+	found := false
+	for i, c := range shape.Columns {
+		col := &g.plan.Tables.Columns[c]
+		switch {
+		case scan.MayEncode(f.Place, col.Place), col.Place == rows.EventTime && f.Place == tracestore.EventName:
+			return out, false
+		case !scan.ColumnHolds(f, col):
+			continue
+		case found:
+			return out, false
+		}
+		found = true
+		if cell, same := g.plan.Source.Constant(id, i); same {
+			out.constant, out.hasConstant = tracestore.MeasuredNumber(g.plan.Value(c, cell))
+		} else {
+			out.varies, out.cell = col.Kind == otlpdata.ValueInt || col.Kind == otlpdata.ValueDouble, facetCell{i, c}
+		}
+	}
+	return out, true
 }
 
 // field returns where the spans of a shape have the value of a field. ok is false if they may have

@@ -117,7 +117,7 @@ func (a *Aggregation) memory() (bytes int64) {
 	if a.Spec.Facets.Values > 0 {
 		bytes += FacetMemory
 	}
-	if len(a.Spec.Groups.By) > 0 {
+	if a.Spec.Groups.Requested() {
 		bytes += GroupMemory
 	}
 	return bytes + int64(a.Spec.Exemplars)*exemplar
