@@ -6,5 +6,9 @@ import { bootData, proxy } from './build/develop.ts';
 export default defineConfig({
   plugins: [bootData()],
   server: { proxy },
-  test: { include: ['{src,build}/**/*.test.ts', 'test/golden/*.test.ts'], testTimeout: 60_000 },
+  test: {
+    include: ['{src,build}/**/*.test.ts', 'test/golden/*.test.ts'],
+    testTimeout: 60_000,
+    isolate: false, // loading the same modules for each file needs as much CPU time as the tests; a test restores what it replaces
+  },
 });
