@@ -34,7 +34,7 @@ func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, lim
 	if err != nil {
 		return nil, err
 	}
-	from := "SELECT key FROM " + e.db.Table("attribute_keys") + " WHERE " + where.Tenant(tenant)
+	from := "SELECT key FROM " + e.db.Table("attributes") + " WHERE " + where.Tenant(tenant)
 	if !exact {
 		from = "SELECT arrayJoin(" + allKeys() + ") AS key FROM " + e.db.Table("spans") +
 			" WHERE " + where.Tenant(tenant)

@@ -47,7 +47,7 @@ func (e *exporter) epochQuery(tenant string) string {
 	return "SELECT max(epoch) FROM " + e.db.Table("deletions") + " WHERE " + where.Tenant(tenant)
 }
 
-// statistics reports whether the tables that views fill (operations, attribute keys, bounds,
+// statistics reports whether the tables that views fill (operations, attributes, bounds,
 // minutes) are exact for a tenant. They are not after a deletion, because their rows cannot be
 // corrected; the tables of spans are always exact. While a shard is missing, this is unknown.
 func (e *exporter) statistics(ctx context.Context, tenant string) (exact bool, _ error) {

@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+import (
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
 
 // Tables of this file are filled by views of the table spans. Their engines merge rows in the
 // background, so readers must always group and add up. A view qualifies each column with the alias
@@ -63,31 +67,44 @@ GROUP BY s.tenant, s.service, s.name, s.kind, s.day, s.odd`,
 // shardByTenant is the sharding key of tables without a trace id into which programs insert.
 const shardByTenant = "cityHash64(tenant)"
 
-// attributeKeys has the keys of attributes with their prefixes, for each day. The type is
-// string, int, float, or other for any other type.
-func attributeKeys() Table {
+// attributes says when services had attributes: the first and the last span of each hour. Keys have
+// prefixes. Only values of [storequery.IdentityKeys] of resources are kept; others are "".
+func attributes() Table {
+	identities := rows.ResourceKeys(storequery.IdentityKeys())
+	// Few combinations of keys and resources occur, so they are counted before they are divided.
 	return Table{
-		Name: "attribute_keys",
+		Name: "attributes",
 		Columns: []Column{
 			{Name: "tenant", Type: "LowCardinality(String)"},
+			{Name: "service", Type: "LowCardinality(String)"},
 			{Name: "key", Type: "LowCardinality(String)"},
-			{Name: "type", Type: "LowCardinality(String)"},
+			{Name: "value", Type: "String"},
+			{Name: "hour", Type: "UInt32"}, // since the Unix epoch
 			{Name: "day", Type: "Date"},
 			{Name: "odd", Type: "UInt8"},
+			{Name: "spans", Type: "SimpleAggregateFunction(sum, UInt64)"},
+			{Name: "first", Type: "SimpleAggregateFunction(min, UInt64)"}, // start of the first span
+			{Name: "last", Type: "SimpleAggregateFunction(max, UInt64)"},  // start of the last span
 		},
-		Engine:    "ReplacingMergeTree",
-		OrderBy:   "(tenant, key, type, day, odd)",
-		Partition: "day",
+		Engine:    "AggregatingMergeTree",
+		OrderBy:   "(tenant, service, key, value, hour, day, odd)",
+		Partition: "(day, odd)",
 		Expires:   WithSpans,
 		ShardBy:   shardByTenant,
 		Source:    "spans",
-		Select: `SELECT s.tenant AS tenant, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS type, s.day AS day, s.odd AS odd
-FROM {source} AS s
+		Select: `SELECT g.tenant AS tenant, g.service AS service, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS value,
+    g.hour AS hour, g.day AS day, g.odd AS odd, sum(g.spans) AS spans, min(g.first) AS first, max(g.last) AS last
+FROM (
+    SELECT s.tenant AS tenant, s.service AS service, toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
+        s.` + "`origin.key` AS origin_keys, s.`origin.value`" + ` AS origin_values,
+        arrayConcat(s.` + "`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`" + `) AS keys,
+        count() AS spans, min(s.start) AS first, max(s.start) AS last
+    FROM {source} AS s
+    GROUP BY s.tenant, s.service, hour, s.day, s.odd, origin_keys, origin_values, keys) AS g
 ARRAY JOIN arrayConcat(
-    arrayMap(k -> (toString(k), 'string'), arrayConcat(s.` + "`origin.key`" + `, s.` + "`str.key`" + `, s.` + "`text.key`" + `)),
-    arrayMap(k -> (toString(k), 'int'), s.` + "`int.key`" + `),
-    arrayMap(k -> (toString(k), 'float'), s.` + "`float.key`" + `), arrayMap(k -> (toString(k), 'other'), s.` + "`other.key`" + `)) AS pair
-GROUP BY s.tenant, key, type, s.day, s.odd`,
+    arrayMap((k, v) -> (toString(k), if(k IN (` + where.Texts(identities) + `), toString(v), '')), g.origin_keys, g.origin_values),
+    arrayMap(k -> (toString(k), ''), g.keys)) AS pair
+GROUP BY g.tenant, g.service, key, value, g.hour, g.day, g.odd`,
 	}
 }
 

@@ -26,7 +26,7 @@ type Definition struct {
 func Current() Definition {
 	return Definition{Version: 1, Oldest: 1, Tables: []Table{
 		spans(), payload(),
-		bounds(), operations(), attributeKeys(), minutes(), hours(),
+		bounds(), operations(), attributes(), minutes(), hours(),
 		edges(), deletions(), samplingThroughput(), samplingCalculations(), samplingLeases(), meta(),
 	}}
 }

@@ -161,3 +161,12 @@ func (a *attributes) repeat(r *run) {
 		p.repeat(r.from[i], r.to[i])
 	}
 }
+
+// ResourceKeys returns keys of resource attributes with their prefix.
+func ResourceKeys(keys []string) []string {
+	out := make([]string, len(keys))
+	for i, key := range keys {
+		out[i] = PrefixResource + key
+	}
+	return out
+}

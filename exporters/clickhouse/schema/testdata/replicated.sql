@@ -113,17 +113,22 @@ ORDER BY (tenant, service, name, kind, day, odd)
 TTL day + toIntervalDay(15)
 SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
-CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys` ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS `tracing`.`attributes` ON CLUSTER `main`
 (
     `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `service` LowCardinality(String) CODEC(ZSTD(1)),
     `key` LowCardinality(String) CODEC(ZSTD(1)),
-    `type` LowCardinality(String) CODEC(ZSTD(1)),
+    `value` String CODEC(ZSTD(1)),
+    `hour` UInt32 CODEC(ZSTD(1)),
     `day` Date CODEC(ZSTD(1)),
-    `odd` UInt8 CODEC(ZSTD(1))
+    `odd` UInt8 CODEC(ZSTD(1)),
+    `spans` SimpleAggregateFunction(sum, UInt64) CODEC(ZSTD(1)),
+    `first` SimpleAggregateFunction(min, UInt64) CODEC(ZSTD(1)),
+    `last` SimpleAggregateFunction(max, UInt64) CODEC(ZSTD(1))
 )
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/attribute_keys', '{replica}')
-PARTITION BY day
-ORDER BY (tenant, key, type, day, odd)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/tracing/attributes', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, service, key, value, hour, day, odd)
 TTL day + toIntervalDay(15)
 SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
 
@@ -262,14 +267,20 @@ SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind,
 FROM `tracing`.`spans` AS s
 GROUP BY s.tenant, s.service, s.name, s.kind, s.day, s.odd;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`attribute_keys_view` ON CLUSTER `main` TO `tracing`.`attribute_keys` AS
-SELECT s.tenant AS tenant, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS type, s.day AS day, s.odd AS odd
-FROM `tracing`.`spans` AS s
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`attributes_view` ON CLUSTER `main` TO `tracing`.`attributes` AS
+SELECT g.tenant AS tenant, g.service AS service, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS value,
+    g.hour AS hour, g.day AS day, g.odd AS odd, sum(g.spans) AS spans, min(g.first) AS first, max(g.last) AS last
+FROM (
+    SELECT s.tenant AS tenant, s.service AS service, toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
+        s.`origin.key` AS origin_keys, s.`origin.value` AS origin_values,
+        arrayConcat(s.`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`) AS keys,
+        count() AS spans, min(s.start) AS first, max(s.start) AS last
+    FROM `tracing`.`spans` AS s
+    GROUP BY s.tenant, s.service, hour, s.day, s.odd, origin_keys, origin_values, keys) AS g
 ARRAY JOIN arrayConcat(
-    arrayMap(k -> (toString(k), 'string'), arrayConcat(s.`origin.key`, s.`str.key`, s.`text.key`)),
-    arrayMap(k -> (toString(k), 'int'), s.`int.key`),
-    arrayMap(k -> (toString(k), 'float'), s.`float.key`), arrayMap(k -> (toString(k), 'other'), s.`other.key`)) AS pair
-GROUP BY s.tenant, key, type, s.day, s.odd;
+    arrayMap((k, v) -> (toString(k), if(k IN ('resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name', 'resource.service.version'), toString(v), '')), g.origin_keys, g.origin_values),
+    arrayMap(k -> (toString(k), ''), g.keys)) AS pair
+GROUP BY g.tenant, g.service, key, value, g.hour, g.day, g.odd;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`minutes_view` ON CLUSTER `main` TO `tracing`.`minutes` AS
 SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.status = 'error' AS failed,

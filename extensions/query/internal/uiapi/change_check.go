@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -93,14 +94,17 @@ func (f *changeFinder) candidates(
 // no span has in the times before the range.
 func (f *changeFinder) compare(service string, s *serviceSample) error {
 	versions := f.candidates(newVersion, s.versions, 1, maxNewVersions, func(version string) tracestore.Expr {
-		return is(tracestore.ResourceAttribute, versionKey, version)
+		return is(tracestore.ResourceAttribute, storequery.VersionKey, version)
 	})
 	keys := f.candidates(newAttribute, s.keys, minKeySpans, maxNewKeys, func(key string) tracestore.Expr {
 		return tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: key}, Op: tracestore.Exists}
 	})
-	fresh, err := f.unseen(service, slices.Concat(versions, keys))
-	if err != nil {
-		return err
+	fresh := slices.Concat(versions, keys)
+	if !f.sample.all {
+		var err error
+		if fresh, err = f.unseen(service, fresh); err != nil {
+			return err
+		}
 	}
 	for _, c := range fresh {
 		if err := f.add(service, c); err != nil {
@@ -177,10 +181,10 @@ func (f *changeFinder) without(service string, w core.Window, left []candidate) 
 }
 
 // firstSpan returns the approximate start of the first span in the range that meets a condition.
-// seen is at or after it.
+// seen is at or after it; if all values are known, seen is the start.
 func (f *changeFinder) firstSpan(where tracestore.Expr, seen uint64) (route.Nanos, error) {
 	low, high := uint64(f.periods.start.UnixNano()), seen // the first span starts from low to high
-	for high-min(low, high) > uint64(changePrecision) && !f.done() {
+	for !f.sample.all && high-min(low, high) > uint64(changePrecision) && !f.done() {
 		middle := low + (high-low)/2
 		found, err := f.probe(where, core.Window{From: f.periods.start, To: time.Unix(0, int64(middle))})
 		if err != nil {
@@ -225,7 +229,7 @@ func (f *changeFinder) versionBefore(service string, at route.Nanos) (version st
 	_, err := f.slot.Find(q, nil, func(_ otlpdata.TraceID, spans *otlpdata.Batch) error {
 		return tracestore.WalkSpans(spans, func(s tracestore.Span) error {
 			if s.Resource.Service == service && s.Start >= newest && !time.Unix(0, int64(s.Start)).After(q.To) {
-				v, _ := otlpdata.Get(s.Resource.Attributes, versionKey)
+				v, _ := otlpdata.Get(s.Resource.Attributes, storequery.VersionKey)
 				newest, version = s.Start, strings.Clone(v.AsString())
 			}
 			return nil
@@ -237,26 +241,32 @@ func (f *changeFinder) versionBefore(service string, at route.Nanos) (version st
 // addInstances adds the changes of the numbers of instances at the end of the range. The sample
 // says which of the services, those with the most calls first, may have one.
 func (f *changeFinder) addInstances(services []string) error {
-	store, ok := core.SlotAs[tracestore.Aggregator](f.slot)
 	services = slices.DeleteFunc(services, func(name string) bool {
 		s := f.sample.services[name]
 		return s == nil || len(appeared(s.instances)) == 0 && f.removed(s) == ""
 	})
-	if !ok || len(services) == 0 || f.done() {
+	if len(services) == 0 || f.done() {
 		return nil
 	}
-	f.cut = f.cut || len(services) > maxInstanceChecks
-	services = services[:min(len(services), maxInstanceChecks)]
-	before, err := f.instances(store, services, f.periods.earlier(min(instanceWindow, f.periods.end.Sub(f.periods.start))))
-	if err != nil {
-		return err
-	}
-	now, err := f.instances(store, services, f.periods.current())
-	if err != nil {
-		return err
+	var counts [2]map[string]int // at each of changePeriods.ends
+	for i, w := range f.periods.ends() {
+		if f.sample.all {
+			counts[i] = f.sample.instancesAt(i)
+			continue
+		}
+		store, ok := core.SlotAs[tracestore.Aggregator](f.slot)
+		if !ok {
+			return nil
+		}
+		f.cut = f.cut || len(services) > maxInstanceChecks
+		services = services[:min(len(services), maxInstanceChecks)]
+		var err error
+		if counts[i], err = f.instances(store, services, w); err != nil {
+			return err
+		}
 	}
 	for _, service := range services {
-		if err := f.addInstancesOf(service, before[service], now[service]); err != nil {
+		if err := f.addInstancesOf(service, counts[0][service], counts[1][service]); err != nil {
 			return err
 		}
 	}
@@ -281,7 +291,9 @@ func (f *changeFinder) addInstancesOf(service string, before, now int) error {
 		first := slices.MinFunc(added, func(a, b string) int { return cmp.Compare(s.instances[a].first, s.instances[b].first) })
 		at, err = f.firstSpan(ofInstance(service, first), s.instances[first].first)
 	case now < before && removed != "":
-		at, err = f.lastSpan(ofInstance(service, removed))
+		if at = max(at, route.Nanos(s.instances[removed].last)); !f.sample.all {
+			at, err = f.lastSpan(ofInstance(service, removed))
+		}
 	}
 	if err == nil {
 		f.found = append(f.found, change{At: at, Service: service, Kind: newInstances, From: strconv.Itoa(before), To: strconv.Itoa(now)})
@@ -292,7 +304,7 @@ func (f *changeFinder) addInstancesOf(service string, before, now int) error {
 // ofInstance is the condition for spans of an instance.
 func ofInstance(service, instance string) tracestore.Expr {
 	var anyKey tracestore.Or
-	for _, key := range instanceKeys() {
+	for _, key := range storequery.InstanceKeys() {
 		anyKey = append(anyKey, is(tracestore.ResourceAttribute, key, instance))
 	}
 	return tracestore.And{is(tracestore.Service, "", service), anyKey}
@@ -308,14 +320,11 @@ func (f *changeFinder) lastSpan(where tracestore.Expr) (route.Nanos, error) {
 	return route.Nanos(start), err
 }
 
-// instances returns the number of instances of each service at the end of a window. Services whose
-// number is unknown are missing or 0.
+// instances returns the number of instances of each service in a window. Services whose number is
+// unknown are missing or 0.
 func (f *changeFinder) instances(store tracestore.Aggregator, services []string, w core.Window) (map[string]int, error) {
-	if from := w.To.Add(-instanceWindow); from.After(w.From) {
-		w.From = from
-	}
 	found := make(map[string]int)
-	for _, key := range instanceKeys() {
+	for _, key := range storequery.InstanceKeys() {
 		services = slices.DeleteFunc(slices.Clone(services), func(name string) bool { _, known := found[name]; return known })
 		if len(services) == 0 {
 			break

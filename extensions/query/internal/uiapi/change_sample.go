@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -22,44 +23,53 @@ const (
 	sightingMemory, serviceMemory = 128, 512
 )
 
-// instanceKeys are the resource attributes that identify instances of a service. The first one that
-// a resource has is used.
-func instanceKeys() []string { return []string{"service.instance.id", "k8s.pod.name", "host.name"} }
-
-// versionKey is the resource attribute with the version of a service.
-const versionKey = "service.version"
-
 // changeSample holds the values in the newest traces from parts of the range and of the times
-// before.
+// before, or all values if the store can tell them.
 type changeSample struct {
 	periods  *changePeriods
-	spans    int
+	all      bool // it holds all values
+	spans    int  // that were read
 	memory   *tracestore.Memory
 	bytes    int64 // approximate memory of services
 	services map[string]*serviceSample
 	windows  map[otlpdata.TraceID][]core.Window // of the parts that have a trace
 }
 
-type serviceSample struct{ versions, instances, keys map[string]*sighting }
+type serviceSample struct {
+	versions, instances, keys map[string]*sighting
+	instanceKey               int // if all values are known: index of the key of the instances
+}
 
 // sighting says where a value was seen. Times are nanoseconds since the Unix epoch.
 type sighting struct {
 	before, now int    // spans in the times before, and in the range
 	first       uint64 // start of the first span in the range
 	last        uint64 // start of the last span
+	// atEnds is whether the value was seen in each of changePeriods.ends, if all values are known.
+	atEnds [2]bool
 }
 
 var errSampled = errors.New("sample is large enough")
 
-// read reads the sample.
-func (c *changeSample) read(slot *core.Slot, p *changePeriods) error {
+// read reads the values. It returns which data is missing.
+func (c *changeSample) read(slot *core.Slot, p *changePeriods) (missing tracestore.Reasons, err error) {
 	c.periods, c.services, c.windows = p, make(map[string]*serviceSample), make(map[otlpdata.TraceID][]core.Window)
-	var err error
 	if c.memory, err = tracestore.Reserve(slot.Context(), 0); err != nil {
-		return err
+		return nil, err
 	}
+	if history, ok := core.SlotAs[storequery.AttributeHistory](slot); ok {
+		c.all, missing, err = history.EachAttribute(slot.Context(), slot.Tenant(), p.before[0].From, p.end, c.addTime)
+	}
+	if c.all || err != nil {
+		return missing, err
+	}
+	return nil, c.readSample(slot)
+}
+
+// readSample reads the traces of the sample.
+func (c *changeSample) readSample(slot *core.Slot) error {
 	var lists [][]otlpdata.TraceID // of each part
-	for _, times := range [][]core.Window{p.before, {p.current()}} {
+	for _, times := range [][]core.Window{c.periods.before, {c.periods.current()}} {
 		for _, w := range core.Split(times, changeSlices) {
 			ids, err := c.find(slot, w)
 			if err != nil {
@@ -125,28 +135,72 @@ func (c *changeSample) readTraces(slot *core.Slot, lists [][]otlpdata.TraceID) e
 // addSpan records the values of a span. now says whether it starts in the range.
 func (c *changeSample) addSpan(s tracestore.Span, now bool) {
 	c.spans++
-	service := c.services[s.Resource.Service]
-	if service == nil {
-		service = &serviceSample{versions: map[string]*sighting{}, instances: map[string]*sighting{}, keys: map[string]*sighting{}}
-		c.services[strings.Clone(s.Resource.Service)] = service
-		c.bytes += serviceMemory + int64(len(s.Resource.Service))
+	service := c.service(s.Resource.Service)
+	seen := sighting{before: 1, last: s.Start}
+	if now {
+		seen = sighting{now: 1, first: s.Start, last: s.Start}
 	}
-	if v, ok := otlpdata.Get(s.Resource.Attributes, versionKey); ok {
-		c.see(service.versions, v.AsString(), now, s.Start)
+	if v, ok := otlpdata.Get(s.Resource.Attributes, storequery.VersionKey); ok {
+		c.see(service.versions, v.AsString(), seen)
 	}
-	for _, key := range instanceKeys() {
+	for _, key := range storequery.InstanceKeys() {
 		if v, ok := otlpdata.Get(s.Resource.Attributes, key); ok {
-			c.see(service.instances, v.AsString(), now, s.Start)
+			c.see(service.instances, v.AsString(), seen)
 			break
 		}
 	}
 	for i := range s.Attributes {
-		c.see(service.keys, s.Attributes[i].Key, now, s.Start)
+		c.see(service.keys, s.Attributes[i].Key, seen)
 	}
 }
 
-// see notes a value.
-func (c *changeSample) see(seen map[string]*sighting, value string, now bool, start uint64) {
+func (c *changeSample) service(name string) *serviceSample {
+	service := c.services[name]
+	if service == nil {
+		service = &serviceSample{versions: map[string]*sighting{}, instances: map[string]*sighting{}, keys: map[string]*sighting{},
+			instanceKey: len(storequery.InstanceKeys())}
+		c.services[strings.Clone(name)] = service
+		c.bytes += serviceMemory + int64(len(name))
+	}
+	return service
+}
+
+// addTime records when spans of a service had an attribute. A value counts as seen at all times
+// between its first and last span of an hour.
+func (c *changeSample) addTime(a *storequery.AttributeTime) error {
+	first, last := time.Unix(0, int64(a.First)), time.Unix(0, int64(a.Last))
+	overlaps := func(w core.Window) bool { return !last.Before(w.From) && !first.After(w.To) }
+	seen := sighting{last: a.Last}
+	if overlaps(c.periods.current()) {
+		seen.now, seen.first = int(a.Spans), max(a.First, uint64(c.periods.start.UnixNano()))
+	}
+	if slices.ContainsFunc(c.periods.before, overlaps) {
+		seen.before = int(a.Spans)
+	}
+	if seen.now+seen.before == 0 {
+		return nil
+	}
+	for i, w := range c.periods.ends() {
+		seen.atEnds[i] = overlaps(w)
+	}
+	service := c.service(a.Service)
+	switch key := slices.Index(storequery.InstanceKeys(), a.Field.Key); {
+	case a.Field.Place == tracestore.SpanAttribute:
+		c.see(service.keys, a.Field.Key, seen)
+	case a.Field.Key == storequery.VersionKey:
+		c.see(service.versions, a.Value, seen)
+	case key >= 0 && key <= service.instanceKey:
+		if key < service.instanceKey {
+			service.instanceKey = key
+			clear(service.instances)
+		}
+		c.see(service.instances, a.Value, seen)
+	}
+	return c.memory.Resize(c.bytes)
+}
+
+// see notes that spans have a value.
+func (c *changeSample) see(seen map[string]*sighting, value string, spans sighting) {
 	if len(value) > core.MaxListedText || value == otlpdata.FlagsAttribute {
 		return
 	}
@@ -159,15 +213,13 @@ func (c *changeSample) see(seen map[string]*sighting, value string, now bool, st
 		seen[strings.Clone(value)] = v
 		c.bytes += sightingMemory + int64(len(value))
 	}
-	v.last = max(v.last, start)
-	if !now {
-		v.before++
-		return
+	if v.now == 0 || spans.now > 0 && spans.first < v.first {
+		v.first = spans.first
 	}
-	if v.now == 0 || start < v.first {
-		v.first = start
+	v.before, v.now, v.last = v.before+spans.before, v.now+spans.now, max(v.last, spans.last)
+	for i, seen := range spans.atEnds {
+		v.atEnds[i] = v.atEnds[i] || seen
 	}
-	v.now++
 }
 
 // appeared returns the values that were seen only in the range, sorted.
@@ -190,4 +242,17 @@ func gone(seen map[string]*sighting, after uint64) (latest string) {
 		}
 	}
 	return latest
+}
+
+// instancesAt returns the number of instances of each service in one of changePeriods.ends.
+func (c *changeSample) instancesAt(end int) map[string]int {
+	counts := make(map[string]int)
+	for name, s := range c.services {
+		for _, seen := range s.instances {
+			if seen.atEnds[end] {
+				counts[name]++
+			}
+		}
+	}
+	return counts
 }

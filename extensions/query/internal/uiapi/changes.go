@@ -33,7 +33,7 @@ const (
 // changesAnswer is the data of GET /api/ui/v1/changes.
 type changesAnswer struct {
 	Changes  []change `json:"changes"`
-	Examined int      `json:"examined"` // spans of the sample
+	Examined int      `json:"examined"` // spans of the sample; 0 if the store knows all values
 	Complete bool     `json:"complete"` // everything that the sample suggests was checked
 }
 
@@ -98,6 +98,12 @@ func (p *changePeriods) earlier(length time.Duration) core.Window {
 	return w
 }
 
+// ends returns the times in which instances are counted: before the time range, and at its end.
+func (p *changePeriods) ends() [2]core.Window {
+	length := min(instanceWindow, p.end.Sub(p.start))
+	return [2]core.Window{p.earlier(length), {From: p.end.Add(-length), To: p.end}}
+}
+
 func (p *changePeriods) current() core.Window { return core.Window{From: p.start, To: p.end} }
 
 // learn finds the times with which the range is compared. If too little of the day before is quiet,
@@ -121,7 +127,8 @@ func (f *changeFinder) learn(services []string) error {
 }
 
 // changeFinder finds changes. New services follow from the counts of the store. Other changes come
-// from a sample of traces and are checked with searches for a single match.
+// from what the store knows of attributes, or from a sample of traces, in which case they are
+// checked with searches for a single match.
 type changeFinder struct {
 	slot    *core.Slot
 	metrics tracestore.Metrics
@@ -147,7 +154,9 @@ func (f *changeFinder) find() error {
 	if err := f.learn(slices.Sorted(maps.Keys(before))); err != nil {
 		return err
 	}
-	if err := f.sample.read(f.slot, &f.periods); err != nil {
+	missing, err := f.sample.read(f.slot, &f.periods)
+	f.reasons.Add(missing...)
+	if err != nil {
 		return err
 	}
 	var appeared, others []string

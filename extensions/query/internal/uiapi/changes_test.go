@@ -1,9 +1,12 @@
 package uiapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +14,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // addRequest adds a trace of one span of an instance of a service.
@@ -87,9 +94,71 @@ func askChanges(t *testing.T, h http.Handler, from, to time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
+// historyStore is a store that knows when services had attributes.
+type historyStore struct {
+	querytest.WritableStore
+	times []storequery.AttributeTime
+}
+
+func (h *historyStore) EachAttribute(
+	_ context.Context, _ string, _, _ time.Time, take func(*storequery.AttributeTime) error,
+) (bool, tracestore.Reasons, error) {
+	for i := range h.times {
+		if err := take(&h.times[i]); err != nil {
+			return true, nil, err
+		}
+	}
+	return true, nil, nil
+}
+
+// Provide implements tracestore.Provider.
+func (h *historyStore) Provide(_ context.Context, _ string, want reflect.Type) any {
+	if want == reflect.TypeFor[storequery.AttributeHistory]() {
+		return h
+	}
+	return h.WritableStore
+}
+
+func newHistoryStore(t *testing.T, td ptrace.Traces) *historyStore {
+	t.Helper()
+	h := &historyStore{WritableStore: querytest.FilledMemory(t, td)}
+	index := make(map[string]int)
+	add := func(s tracestore.Span, f tracestore.Field, value string) {
+		key := fmt.Sprint(s.Resource.Service, f, value, s.Start/uint64(time.Hour))
+		i, ok := index[key]
+		if !ok {
+			i, index[key] = len(h.times), len(h.times)
+			h.times = append(h.times, storequery.AttributeTime{Service: s.Resource.Service, Field: f, Value: value, First: s.Start})
+		}
+		h.times[i].Spans++
+		h.times[i].First, h.times[i].Last = min(h.times[i].First, s.Start), max(h.times[i].Last, s.Start)
+	}
+	err := tracestore.WalkSpans(otlpdata.FromTraces(td, otlpdata.Meta{}), func(s tracestore.Span) error {
+		for _, a := range s.Attributes {
+			add(s, tracestore.Field{Place: tracestore.SpanAttribute, Key: strings.Clone(a.Key)}, "")
+		}
+		for _, a := range s.Resource.Attributes {
+			if slices.Contains(storequery.IdentityKeys(), a.Key) {
+				add(s, tracestore.Field{Place: tracestore.ResourceAttribute, Key: strings.Clone(a.Key)}, strings.Clone(a.Value.Str()))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 // Changes are found, at about the time when they happened, and nothing else.
 func TestChanges(t *testing.T) {
-	h := api(t, querytest.FilledMemory(t, changing()))
+	t.Run("sample", func(t *testing.T) { checkChanges(t, querytest.FilledMemory(t, changing())) })
+	t.Run("history", func(t *testing.T) { checkChanges(t, newHistoryStore(t, changing())) })
+}
+
+func checkChanges(t *testing.T, store core.Store) {
+	t.Helper()
+	h := api(t, store)
 	got := askChanges(t, h, querytest.Noon.Add(-time.Hour), querytest.Noon)
 	want := strings.Join([]string{
 		"11:50 ads service >",

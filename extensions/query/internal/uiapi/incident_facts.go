@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -98,7 +99,7 @@ func (f *incidentFacts) version() (*incidentVersion, error) {
 	if start.IsZero() {
 		return nil, nil
 	}
-	field := tracestore.Field{Place: tracestore.ResourceAttribute, Key: versionKey}
+	field := tracestore.Field{Place: tracestore.ResourceAttribute, Key: storequery.VersionKey}
 	where := is(tracestore.Service, "", source.Name)
 	near := core.Window{From: start.Add(-versionsBefore), To: start.Add(versionsAfter)}
 	before, err := f.values(core.Window{From: near.From.Add(-versionsKnown), To: near.From.Add(-1)}, where, field)
@@ -114,7 +115,7 @@ func (f *incidentFacts) version() (*incidentVersion, error) {
 		return nil, nil
 	}
 	out := &incidentVersion{From: mostFrequent(before), To: to}
-	ofVersion := is(tracestore.ResourceAttribute, versionKey, to)
+	ofVersion := is(tracestore.ResourceAttribute, storequery.VersionKey, to)
 	first, err := f.aggregate(near, tracestore.And{where, ofVersion},
 		tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}})
 	if err != nil || first.Heatmap == nil || len(first.Heatmap.Cells) == 0 {

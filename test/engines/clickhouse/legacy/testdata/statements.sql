@@ -175,27 +175,37 @@ CREATE TABLE IF NOT EXISTS `tracing`.`operations` ON CLUSTER `main`
 )
 ENGINE = Distributed('main', 'tracing', 'operations_local', cityHash64(tenant));
 
-CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys_local` ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS `tracing`.`attributes_local` ON CLUSTER `main`
 (
     `tenant` String,
+    `service` String,
     `key` String,
-    `type` String,
+    `value` String,
+    `hour` UInt32,
     `day` Date,
-    `odd` UInt8
+    `odd` UInt8,
+    `spans` UInt64,
+    `first` UInt64,
+    `last` UInt64
 )
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/attribute_keys_local', '{replica}')
-PARTITION BY day
-ORDER BY (tenant, key, type, day, odd);
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/attributes_local', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, service, key, value, hour, day, odd);
 
-CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys` ON CLUSTER `main`
+CREATE TABLE IF NOT EXISTS `tracing`.`attributes` ON CLUSTER `main`
 (
     `tenant` String,
+    `service` String,
     `key` String,
-    `type` String,
+    `value` String,
+    `hour` UInt32,
     `day` Date,
-    `odd` UInt8
+    `odd` UInt8,
+    `spans` UInt64,
+    `first` UInt64,
+    `last` UInt64
 )
-ENGINE = Distributed('main', 'tracing', 'attribute_keys_local', cityHash64(tenant));
+ENGINE = Distributed('main', 'tracing', 'attributes_local', cityHash64(tenant));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`minutes_local` ON CLUSTER `main`
 (
@@ -414,14 +424,20 @@ SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind,
 FROM `tracing`.`spans_local` AS s
 GROUP BY s.tenant, s.service, s.name, s.kind, s.day, s.odd;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`attribute_keys_view` ON CLUSTER `main` TO `tracing`.`attribute_keys_local` AS
-SELECT s.tenant AS tenant, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS type, s.day AS day, s.odd AS odd
-FROM `tracing`.`spans_local` AS s
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`attributes_view` ON CLUSTER `main` TO `tracing`.`attributes_local` AS
+SELECT g.tenant AS tenant, g.service AS service, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS value,
+    g.hour AS hour, g.day AS day, g.odd AS odd, sum(g.spans) AS spans, min(g.first) AS first, max(g.last) AS last
+FROM (
+    SELECT s.tenant AS tenant, s.service AS service, toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
+        s.`origin.key` AS origin_keys, s.`origin.value` AS origin_values,
+        arrayConcat(s.`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`) AS keys,
+        count() AS spans, min(s.start) AS first, max(s.start) AS last
+    FROM `tracing`.`spans_local` AS s
+    GROUP BY s.tenant, s.service, hour, s.day, s.odd, origin_keys, origin_values, keys) AS g
 ARRAY JOIN arrayConcat(
-    arrayMap(k -> (toString(k), 'string'), arrayConcat(s.`origin.key`, s.`str.key`, s.`text.key`)),
-    arrayMap(k -> (toString(k), 'int'), s.`int.key`),
-    arrayMap(k -> (toString(k), 'float'), s.`float.key`), arrayMap(k -> (toString(k), 'other'), s.`other.key`)) AS pair
-GROUP BY s.tenant, key, type, s.day, s.odd;
+    arrayMap((k, v) -> (toString(k), if(k IN ('resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name', 'resource.service.version'), toString(v), '')), g.origin_keys, g.origin_values),
+    arrayMap(k -> (toString(k), ''), g.keys)) AS pair
+GROUP BY g.tenant, g.service, key, value, g.hour, g.day, g.odd;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`minutes_view` ON CLUSTER `main` TO `tracing`.`minutes_local` AS
 SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.status = 'error' AS failed,

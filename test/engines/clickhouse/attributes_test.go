@@ -1,0 +1,92 @@
+package clickhouse_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
+)
+
+// TestAttributeHistory checks when services had attributes, before and after parts are merged, and
+// that the store does not tell after a deletion.
+func TestAttributeHistory(t *testing.T) {
+	s := engine.Shared(t)
+	database := s.Database(t)
+	e := openOn(t, s, database, nil)
+	hour := time.Now().Truncate(time.Hour).Add(-3 * time.Hour)
+	send := func(id byte, at time.Time, service, pod string, keys ...string) {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", service)
+		rs.Resource().Attributes().PutStr("k8s.pod.name", pod)
+		rs.Resource().Attributes().PutStr("k8s.node.name", "node 7")
+		sp := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		sp.SetTraceID(pcommon.TraceID{15: id})
+		sp.SetSpanID(pcommon.SpanID{7: id})
+		sp.SetStartTimestamp(pcommon.NewTimestampFromTime(at))
+		sp.SetEndTimestamp(pcommon.NewTimestampFromTime(at))
+		for i, key := range keys {
+			switch i % 3 {
+			case 0:
+				sp.Attributes().PutStr(key, "text")
+			case 1:
+				sp.Attributes().PutStr(key, "text 1")
+			default:
+				sp.Attributes().PutInt(key, 1)
+			}
+		}
+		consume(t, e, otlpdata.FromTraces(td, otlpdata.Meta{}))
+	}
+	send(1, hour.Add(time.Minute), "shop", "shop-1", "a", "b", "c")
+	send(2, hour.Add(2*time.Minute), "shop", "shop-1", "b")
+	send(3, hour.Add(61*time.Minute), "shop", "shop-2", "b")
+	send(4, hour.Add(3*time.Minute), "cart", "cart-1")
+	read := func(from, to time.Time) (lines []string, known bool) {
+		known, missing, err := as[storequery.AttributeHistory](t, e).EachAttribute(t.Context(), "", from, to,
+			func(a *storequery.AttributeTime) error {
+				minute := func(ns uint64) int { return int(time.Unix(0, int64(ns)).Sub(hour) / time.Minute) }
+				lines = append(lines, fmt.Sprintf("%s %s %s: %d from %d to %d", a.Service, a.Field.Key, a.Value, a.Spans, minute(a.First),
+					minute(a.Last)))
+				return nil
+			})
+		if err != nil || !missing.Complete() {
+			t.Fatal(missing, err)
+		}
+		return lines, known
+	}
+	want := []string{
+		"cart k8s.pod.name cart-1: 1 from 3 to 3",
+		"shop k8s.pod.name shop-1: 2 from 1 to 2", "shop k8s.pod.name shop-2: 1 from 61 to 61",
+		"shop a : 1 from 1 to 1", "shop b : 2 from 1 to 2", "shop b : 1 from 61 to 61", "shop c : 1 from 1 to 1",
+	}
+	for range 2 {
+		if got, known := read(hour, hour.Add(2*time.Hour)); !known || !slices.Equal(got, want) {
+			t.Errorf("got %t %q, want %q", known, got, want)
+		}
+		s.Exec(t, "OPTIMIZE TABLE `"+database+"`.attributes FINAL")
+	}
+	if got, known := read(hour.Add(time.Hour), hour.Add(2*time.Hour)); !known || len(got) != 2 {
+		t.Errorf("in the second hour: %t %q", known, got)
+	}
+	if got, known := read(hour.Add(-2*time.Hour), hour.Add(-time.Minute)); !known || len(got) != 0 {
+		t.Errorf("before: %t %q", known, got)
+	}
+	keys, err := as[tracestore.Catalog](t, e).AttributeKeys(t.Context(), "", "", 0)
+	if all := []string{"a", "b", "c", "k8s.node.name", "k8s.pod.name", "service.name"}; err != nil || !slices.Equal(keys, all) {
+		t.Errorf("keys are %q, %v, want %q", keys, err, all)
+	}
+	if _, err := as[tracestore.Deleter](t, e).Delete(t.Context(), "", tracestore.Deletion{Traces: []otlpdata.TraceID{{15: 4}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, known := read(hour, hour.Add(2*time.Hour)); known || len(got) > 0 {
+		t.Errorf("after a deletion: %t %q", known, got)
+	}
+}
