@@ -209,6 +209,9 @@ bench-clickhouse: ## measure the ClickHouse store beside the schemas of Jaeger a
 bench-clickhouse-pages: engines ## measure the pages of the web UI over ClickHouse beside the disk store: SPANS (2000000), TURNS (3), PAGES (all), PROFILE=1 for statements
 	TRACING_ENGINES=1 SPANS=$(or $(SPANS),2000000) go test -run '^$$' -timeout 3h -bench '^BenchmarkPages$$' -benchtime 1x ./test/engines/clickhouse/pages
 
+compare-tempo: build ## ask a Grafana Tempo program (TEMPO=path) and this one the same questions over the same spans: SPANS (50000), ONLY=text
+	go run ./test/compare -tempo '$(TEMPO)' -tracing bin/tracing -spans $(or $(SPANS),50000) -only '$(ONLY)'
+
 bench-kafka: engines ## send spans through three Kafka brokers for DURATION (10m) at RATE spans/s (the highest sustained rate): lag, CPU, memory
 	TRACING_ENGINES=1 DURATION=$(or $(DURATION),10m) RATE=$(RATE) go test -run '^$$' -timeout 24h -bench '^BenchmarkEndurance$$' -benchtime 1x ./test/engines/kafka/delivery
 
@@ -221,4 +224,4 @@ release-check: ## make the release VERSION=x.y.z twice, in different folders, an
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-go test-ui test-long test-tools test-program test-examples node-clients test-collector test-proxy test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint lint-all docs generate fuzz fuzz-changed soak bench bench-once bench-store clickhouse-cluster bench-clickhouse bench-clickhouse-pages bench-kafka release release-check sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-go test-ui test-long test-tools test-program test-examples node-clients test-collector test-proxy test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint lint-all docs generate fuzz fuzz-changed soak bench bench-once bench-store clickhouse-cluster bench-clickhouse bench-clickhouse-pages bench-kafka compare-tempo release release-check sampling-plot

@@ -101,6 +101,7 @@ var allowedImports = map[string][]string{
 	"test/harness":           {"pipeline/otlpdata", "pipeline/soak", "+internal/wire", "internal/golden", "+test/bench"},
 	"test/harness/inprocess": {".", "pipeline", "pipeline/app", "test/harness"},
 	"test/bench":             {"pipeline/otlpdata", "+test/bench"},
+	"test/compare":           {"test/bench"},
 	"test/engines":           {".", "pipeline", "pipeline/app", "+exporters/clickhouse", "+test/engines", "test/harness", "+test/bench"},
 	"test/simulation":        {"test/simulation/simnet"},
 	"tools":                  {"+"},
