@@ -3,7 +3,7 @@ import { stream } from '../../api/client';
 import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types';
 import { slowestExemplar } from '../../charts/exemplar';
 import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
-import { finest, gridOf, lowestLevel, sumOf, thingsText } from '../../charts/heatmap-model';
+import { gridOf, lowestLevel, thingsText } from '../../charts/heatmap-model';
 import { conditionsOn, setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
 import { Button, classes, Segmented } from '../../shell/controls';
@@ -24,16 +24,22 @@ import css from './heatmap-panel.module.css';
 
 const HeatmapTable = lazy<{ data: Heatmap }>(() => import('../../charts/heatmap-table'));
 
+interface HeatmapPanelProps {
+  answer: RequestState<Heatmap>;
+  run: Run;
+  /** Number of selected traces or spans, if it is known. */
+  selected: number | undefined;
+}
+
 /** The heatmap with its head: what is counted, the legend, and the actions on a selection. */
-export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; run: Run }) {
+export function HeatmapPanel({ answer, run, selected }: HeatmapPanelProps) {
   const { of, sel, tab } = view.value;
   const box = boxOfSelection(sel);
   const [table, setTable] = useState(false);
   const { data } = answer;
   const marks = useMarks(run, !!data || answer.loading);
   const open = useOpenCell(run, data);
-  const selected = useMemo(() => (data && box ? sumOf(gridOf(data, finest), box) : null), [data, box]);
-  useEffect(() => { if (selected) announce(t('{count} selected', { count: count(selected.count) })); }, [selected]);
+  useEffect(() => { if (box && selected !== undefined && tab !== 'explain') announce(t('{count} selected', { count: count(selected) })); }, [box, selected]);
   if (answer.error && !data) return <AnswerState what={t('Heatmap')} answer={answer} class={css.failure} />;
   return (
     <section aria-label={t('Heatmap of durations')} class={classes(css.panel, tab === 'explain' && css.low)} data-chart>
@@ -46,9 +52,9 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
         {data && <Legend data={data} />}
         <span class={css.grow} />
         {tab === 'explain' && sel && <BaselineChoice />}
-        {box && selected && <Selection box={box} n={selected.count} of={of} run={run} />}
-        {typeof sel === 'string' && <NamedSelection />}
-        {!sel && <>{data && <ExplainButtons data={data} />}<Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button></>}
+        {box && selected !== undefined && <Selection box={box} n={selected} of={of} run={run} />}
+        {typeof sel === 'string' && <NamedSelection n={selected} />}
+        {!sel && <>{data && <ExplainButtons data={data} />}<Button kind="quiet" class={css.table} aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button></>}
       </div>
       {data && table && <HeatmapTable data={data} />}
       {data && !table && <HeatmapChart data={data} box={box} marks={marks} onBox={(next) => navigate({ sel: next }, { replace: !!next && !!sel })} onOpen={open} example={(cell) => exampleText(data, cell)} />}
@@ -90,10 +96,10 @@ function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 's
   return (
     <span class={css.selection}>
       {/* Explain says how many it compares. */}
-      {view.value.tab !== 'explain' && <b>{t('{n} selected', { n: count(n) })}</b>}
-      <ExplainButton />
-      <Button kind="quiet" onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
-      <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title={t('Show the selected time')}>{t('Zoom')}</Button>
+      {view.value.tab !== 'explain' && <b class={css.large}>{t('{n} selected', { n: count(n) })}</b>}
+      <ExplainButton n={n} />
+      <Button kind="quiet" class={css.large} onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
+      <Button kind="quiet" class={css.large} onClick={() => navigate({ range, sel: null })} title={t('Show the selected time')}>{t('Zoom')}</Button>
       <Button kind="quiet" icon="x" label={t('Clear the selection')} onClick={() => navigate({ sel: null })} />
     </span>
   );

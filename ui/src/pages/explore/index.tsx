@@ -16,7 +16,7 @@ import { useTitle } from '../../shell/title';
 import { parseTraceRef } from '../../shell/trace-id';
 import { linked, navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
-import { explainParams, selectedRun } from './explain/selection';
+import { explainParams, selectedCount, selectedRun } from './explain/selection';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
@@ -50,12 +50,12 @@ function useImport(): void {
 
 /** Search: the search as form and text, all matches as heatmap and facets, and the traces, newest first. */
 function Stored() {
-  const { q, of, cols, limit, sort, tab, embed, embedOptions } = view.value;
+  const { q, of, sel, cols, limit, sort, tab, embed, embedOptions } = view.value;
   const { run, again } = useRun();
   const [draft, setDraft] = useState(q);
   useEffect(() => setDraft(q), [q]);
   const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
-  const { part, bound } = useSelected(run);
+  const { part, bound, explained } = useSelected(run);
   const listed = part ?? run;
   const slowest = useSlowest(listed, sort);
   const search = useSearch(slowest?.run ?? listed, fields, slowest?.limit ?? limit);
@@ -75,6 +75,7 @@ function Stored() {
   const heatOfPart = useRequest<Heatmap>(counting && chosen !== counts ? 'heatmap' : null, heatParams(chosen, of), kept);
   const facets = useRequest<Facets>(counting && !explaining && !bound ? 'compare' : null, { ...rangeOf(chosen), sel_q: '{ error }', values: 40 }, kept);
   const listHeat = chosen === counts ? heat : heatOfPart;
+  const selected = useMemo(() => selectedCount(sel, heat.data, explained), [sel, heat.data, explained]);
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
   const execute = (text: string): void => {
@@ -113,10 +114,10 @@ function Stored() {
         {counted && shown && !plain && !explaining && <aside class={css.rail} aria-label={t('Facets')}>{list}</aside>}
         <div ref={content} class={css.content}>
           {!counted && <div class={css.notice}><Partial>{t('This server\'s store cannot count spans, so heatmap and facets are not available.')}</Partial></div>}
-          {chart && <HeatmapPanel answer={heat} run={shown} />}
+          {chart && <HeatmapPanel answer={heat} run={shown} selected={selected} />}
           {search.error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
           {!shown && <Examples onRun={execute} />}
-          {shown && <Results search={search} bound={shown === run ? bound : null} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
+          {shown && <Results search={search} bound={shown === run ? bound : null} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} selected={selected} onRun={execute} />}
         </div>
       </div>
     </div>
@@ -126,15 +127,17 @@ function Stored() {
 /**
  * The selected part of a run; null if nothing is selected, or while Explain compares it with the rest.
  * `bound` is the request for the duration that the slowest ones reach, as long as the part is not known without it.
+ * `explained` is what Explain has found, which the tab asks for too: the duration, and how many are selected.
  */
-function useSelected(run: Run): { part: Run | null; bound: RequestState<Explanation> | null } {
+function useSelected(run: Run): { part: Run | null; bound: RequestState<Explanation> | null; explained: Explanation | undefined } {
   const { sel, of, tab } = view.value;
   const explaining = tab === 'explain';
   const slowest = sel === 'slowest' && !explaining;
-  // Explain has found the duration that the slowest ones reach.
-  const bound = useRequest<Explanation>(slowest && !hasStructure(run.q) ? 'explain' : null, (slowest && explainParams(run, view.value)) || {}, kept);
-  const part = explaining ? null : selectedRun(run, { sel, of }, bound.loading || bound.error || hasStructure(run.q) ? undefined : bound.data?.selected.least);
-  return { part, bound: slowest && !part ? bound : null };
+  const params = capable('aggregates') && (slowest || explaining) && !hasStructure(run.q) ? explainParams(run, view.value) : null;
+  const answer = useRequest<Explanation>(params && 'explain', params ?? {}, kept);
+  const explained = !params || answer.loading || answer.error ? undefined : answer.data;
+  const part = explaining ? null : selectedRun(run, { sel, of }, explained?.selected.least);
+  return { part, bound: slowest && !part ? answer : null, explained };
 }
 
 let scrolled: { run: Run; top: number } | null = null;

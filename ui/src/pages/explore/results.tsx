@@ -40,15 +40,17 @@ interface ResultsProps {
   /** Fields shown as columns. */
   fields: string[];
   facets: Facets | undefined;
+  /** Number of selected traces or spans, if it is known. */
+  selected: number | undefined;
   onRun: (text: string) => void;
 }
 
 /** The traces of the search, and examples of its spans. */
-export function Results({ search, slowest, run, bound, whole, heat, fields, facets, onRun }: ResultsProps) {
+export function Results({ search, slowest, run, bound, whole, heat, fields, facets, selected, onRun }: ResultsProps) {
   const { tab, sort } = view.value;
   const total = useTotal(run, heat);
   const chosen = chosenTab(tab);
-  const selected = chosen?.id ?? 'traces';
+  const shownTab = chosen?.id ?? 'traces';
   const next = search.outcome?.next;
   const listing = !chosen && !bound;
   const exact = isExact(search, slowest);
@@ -63,8 +65,8 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
       <h2 class="visually-hidden">{t('Results')}</h2>
       <div class={css.tabs}>
         <Tabs
-          label={t('Results')} name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
-          tabs={[{ id: 'traces', label: t('Traces') }, ...offeredTabs().map((o) => ({ id: o.id, label: o.label() }))]}
+          label={t('Results')} name="results" selected={shownTab} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
+          tabs={[{ id: 'traces', label: t('Traces') }, ...offeredTabs().map((o) => ({ id: o.id, label: o.label(), count: o.id === 'explain' && selected !== undefined ? count(selected) : undefined }))]}
           end={<>
             {listing && <CompareLink checked={checks.checked} pair={(a, b) => ({ page: 'compare', a, b })} alone="baseline" />}
             {listing && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
@@ -73,7 +75,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
           </>}
         />
       </div>
-      <TabPanel name="results" selected={selected} class={css.panel}>
+      <TabPanel name="results" selected={shownTab} class={css.panel}>
         {bound && !chosen?.selects ? <Unbound run={run} bound={bound} /> : chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} heat={heat} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
           {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} paths={paths} />}
