@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect } from '../browser/browser.ts';
-import { makeScene, openPage, settle, type Scene } from './scene.ts';
+import { makeScene, openPage, select, settle, type Scene } from './scene.ts';
 
 const folder = process.env.IMAGES!;
 const maxBytes = 120_000;
@@ -38,16 +38,6 @@ const images: Image[] = [
   { name: 'first-run', path: () => '/', program: () => scene.empty },
   { name: 'open', path: () => '/open', prepare: openFiles },
 ];
-
-/** Marks the slow traces of the last half hour. */
-async function select(page: Page): Promise<void> {
-  const box = (await page.getByRole('application').boundingBox())!;
-  await page.mouse.move(box.x + box.width * 0.58, box.y + 4);
-  await page.mouse.down();
-  await page.mouse.move(box.x + box.width * 0.995, box.y + box.height * 0.3, { steps: 3 });
-  await page.mouse.up();
-  await page.mouse.move(700, 880);
-}
 
 async function openCharge(page: Page): Promise<void> {
   await page.getByRole('row').filter({ hasText: 'POST /v1/charges' }).first().click();

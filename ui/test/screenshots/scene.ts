@@ -67,3 +67,13 @@ export async function settle(page: Page): Promise<void> {
   page.off('request', note);
   page.off('requestfinished', note);
 }
+
+/** Marks the slow traces of the last half hour. */
+export async function select(page: Page): Promise<void> {
+  const box = (await page.getByRole('application').boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.58, box.y + 4);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.995, box.y + box.height * 0.3, { steps: 3 });
+  await page.mouse.up();
+  await page.mouse.move(700, 880); // away from the chart
+}

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { large, connect, small } from '../browser/browser.ts';
 import type { Program } from '../browser/program.ts';
-import { makeScene, openPage, settle, type Scene } from './scene.ts';
+import { makeScene, openPage, select, settle, type Scene } from './scene.ts';
 
 const folder = process.env.SCREENSHOTS!;
 
@@ -33,6 +33,7 @@ const shots: Shot[] = [
   { name: 'explore-query', path: () => '/search?q=' + encodeURIComponent('{ service = "checkout" && duration > 1s }') },
   { name: 'explore-completion', path: () => '/search', prepare: (page) => page.getByRole('combobox').first().fill('{ service = ') },
   { name: 'explore-facets', path: () => '/search', prepare: openFacets },
+  { name: 'explore-selection', path: () => '/search', prepare: select },
   { name: 'explain', path: () => '/search?tab=explain&sel=errors' },
   { name: 'explore-error', path: () => '/search?q=' + encodeURIComponent('{ nam = "x" }') },
   { name: 'explore-none', path: () => '/search?q=' + encodeURIComponent('{ service = "unknown" }') },
