@@ -18,9 +18,9 @@ export function queryOf(s: ServiceHealth): string {
   return spansOf(s.name, s.state !== 'silent' && s.series.incident?.kind === 'errors' ? 'error' : '');
 }
 
-/** What is usual, and how much is known of it. */
+/** What the page compares with, and how much of it there is. */
 export function usualText(usual: Usual): string {
-  return t('Usual values are from quiet times of the preceding day: {quiet}.', { quiet: minutes(usual.quiet) });
+  return t('Compared with the 24 hours before the end of this time range, without incidents ({quiet} of data).', { quiet: minutes(usual.quiet) });
 }
 
 const maxDetails = 4;
@@ -45,7 +45,7 @@ export function Lead({ sentence, services, usual, quiet, incidents, expecting, a
   const shown = new Set(incidents?.incidents.flatMap((i) => [i.source.name, ...i.reached.map((s) => s.name)]));
   return (
     <div class={classes(css.lead, expecting && css.expecting)}>
-      <h1 class={css.sentence}>{calm && !quiet && usual && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
+      <h1>{calm && !quiet && usual && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
       {incidents && <IncidentCards incidents={incidents} at={at} to={to} />}
       {sentence.details.filter((d) => !shown.has(d.service.name)).slice(0, maxDetails).map(({ service, text }) => (
         <p key={service.name} class={css.detail}>
