@@ -7,7 +7,7 @@ import { placeRows } from './graph-place';
 
 const margin = 16;
 /** Pixels between layers, with and without layers for labels between them. */
-const [labelGap, layerGap] = [28, 60];
+const [labelGap, layerGap] = [20, 60];
 
 /** Computes a layout. Edges from a node to itself have no points. */
 export function runLayout(input: GraphInput): GraphLayout {

@@ -14,7 +14,7 @@ export default function UnknownPage() {
   const trace = last.length >= 8 ? parseTraceRef(last)?.trace : undefined;
   return (
     <div class={css.page}>
-      <h1 class={css.sentence}><Text of="No page has the address {path}" path={<code>{path}</code>} /></h1>
+      <h1><Text of="No page has the address {path}" path={<code>{path}</code>} /></h1>
       <Empty title={t('These pages exist:')}>
         {trace && <a href={link({ page: 'trace', id: trace })}>{t('Trace {trace}', { trace })}</a>}
         <a href={link({ page: 'overview' })}>{t('Overview')}</a>

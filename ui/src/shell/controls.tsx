@@ -1,5 +1,5 @@
 import type { ButtonHTMLAttributes, ComponentChildren, HTMLAttributes, InputHTMLAttributes, Ref } from 'preact';
-import { useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { Icon, type IconName } from './icons';
 import { t } from './text';
 import css from './controls.module.css';
@@ -101,8 +101,14 @@ export interface Tab<T extends string> {
 /** A row of tabs: one tab stop, arrow keys select. The content is a `<TabPanel>` with the same `name`. */
 export function Tabs<T extends string>({ label, name, tabs, selected, onSelect, end }: { label: string; name: string; tabs: Tab<T>[]; selected: T; onSelect: (id: T) => void; end?: ComponentChildren }) {
   const list = useRef<HTMLDivElement>(null);
+  const at = tabs.findIndex((item) => item.id === selected);
+  // The selected tab is visible on small screens; the first one always is.
+  useEffect(() => {
+    const tab = at > 0 && (list.current!.children[at] as HTMLElement);
+    if (tab) list.current!.scrollLeft = tab.offsetLeft + tab.offsetWidth - list.current!.clientWidth;
+  }, [at, tabs[at]?.count]);
   const key = (e: KeyboardEvent): void => {
-    const next = rove(e.key, tabs.findIndex((item) => item.id === selected), tabs.length);
+    const next = rove(e.key, at, tabs.length);
     if (next < 0) return;
     e.preventDefault();
     onSelect(tabs[next].id);

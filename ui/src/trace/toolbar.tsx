@@ -21,7 +21,8 @@ export const findBox = 'find-in-trace';
 
 /** The tabs of the trace, and the tools of the chosen one: find, minimum duration, critical path, and what the rows are limited to. */
 export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | null }) {
-  const tabs = [{ id: '', label: t('Timeline') }, ...traceTabs.map(({ id, label }) => ({ id, label: label() }))];
+  const events = state.model.value.eventTime.length;
+  const tabs = [{ id: '', label: t('Timeline') }, ...traceTabs.map(({ id, label }) => ({ id, label: label(), count: id === 'events' && events > 0 ? count(events) : undefined }))];
   const timed = tab?.timed ?? tab === null;
   return (
     <div class={css.toolbar}>

@@ -34,7 +34,7 @@ export default function ErrorsPage() {
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Grouping errors')} />
       <div class={css.lead}>
-        <h1 class={css.sentence}>{data ? summaryOf(data) : t('Errors')}</h1>
+        <h1>{data ? summaryOf(data) : t('Errors')}</h1>
         {run.q && (
           <p class={css.limited}>
             <span>{t('Only spans that match')}</span><code>{run.q}</code>

@@ -41,7 +41,7 @@ function FilesPage({ missing }: { missing: string }) {
       <Progress active={busy} label={t('Reading files')} />
       <div class={css.page}>
         <header class={css.head}>
-          <h1 class={css.sentence}>{traces.length > 0 ? <Found /> : t('Open traces from files')}</h1>
+          <h1>{traces.length > 0 ? <Found /> : t('Open traces from files')}</h1>
           <p class={css.facts}>{t('Files are read in this browser. Nothing is uploaded.')}</p>
         </header>
         {missing && !busy && <div class={css.notice}><Partial><Text of="Trace {missing} is not in an open file. Files are not kept when the page is reloaded: open the file again." missing={<code>{missing}</code>} /></Partial></div>}

@@ -101,7 +101,7 @@ function Waiting({ services, children }: { services: ReturnType<typeof useReques
   if (!services.error) return <div class={css.waiting}><h1 class="visually-hidden">{t('Overview')}</h1><Progress active label={t('Loading services')} /><Skeleton rows={12} /></div>;
   return (
     <>
-      <div class={css.lead}><h1 class={css.sentence}>{t('Overview')}</h1></div>
+      <div class={css.lead}><h1>{t('Overview')}</h1></div>
       <div class={css.columns}>
         <div class={css.main}>
           <div class={css.message}>

@@ -30,8 +30,8 @@ export function ServiceTable({ services, data, changes, order }: { services: Ser
           <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other"><Text of="Service{order}" order={<span class={css.wide}>{t(', {order} first; {range}', { order, range: figuresText({ since: null }, data) })}</span>} /></th>
           <th scope="col" class={classes(css.number, css.wide)}>{t('Requests/s')}</th>
           <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('Requests over time')}</span></th>
-          <th scope="col" class={css.bars}><span class="visually-hidden">{t('Errors over time')}</span></th>
           <th scope="col" class={css.number}>{t('Errors')}</th>
+          <th scope="col" class={css.bars}><span class="visually-hidden">{t('Errors over time')}</span></th>
           <th scope="col" class={classes(css.number, css.wide)}>p50</th>
           <th scope="col" class={css.number}>p95</th>
           <th scope="col" class={classes(css.factor, css.wide)}><span class="visually-hidden">{t('p95 compared with usual')}</span></th>
@@ -75,10 +75,10 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
       </th>
       <td class={classes(css.number, css.wide)}>{rate(s.rate)}</td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={perSecond} color="var(--series-rate)" max={maxOf([perSecond]) * 1.6 || 1} /></td>
-      <td class={css.bars}><MiniBars values={errorShares(s.series)} max={scale} color={s.state === 'failing' ? 'var(--error-solid)' : 'var(--series-p50)'} /></td>
       <td class={classes(css.number, s.state === 'failing' ? css.failing : summary.errors === 0 && css.zero)}>
         {summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed requests')}>{share(s.errorShare)}</a> : '0'}
       </td>
+      <td class={css.bars}><MiniBars values={errorShares(s.series)} max={scale} color={s.state === 'failing' ? 'var(--error-solid)' : 'var(--series-p50)'} /></td>
       <td class={classes(css.number, css.wide, css.second)}>{summary.p50 === null ? none : percentile(summary.p50)}</td>
       <td class={classes(css.number, slow && css.strong)}>
         {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(slower(summary.p95))} title={t('The slowest requests')}>{p95}</a>}

@@ -32,7 +32,7 @@ export default function StatusPage() {
       <>
         <PageTabs />
         <div class={css.main}>
-          <h1 class={css.sentence}>{t('Status')}</h1>
+          <h1>{t('Status')}</h1>
           <AnswerState what={t('Status')} answer={answer} rows={6} />
         </div>
       </>
@@ -44,7 +44,7 @@ export default function StatusPage() {
       <PageTabs />
       <div class={css.columns}>
         <div class={css.main} role="region" aria-label={t('State of the processes')} tabIndex={0}>
-          <h1 class={css.sentence}>{sentence.mark && <span class={css.mark}><Mark kind={sentence.mark} size={16} label="" /></span>}{sentence.text}</h1>
+          <h1>{sentence.mark && <span class={css.mark}><Mark kind={sentence.mark} size={16} label="" /></span>}{sentence.text}</h1>
           <AnswerState what={t('Status')} answer={answer} />
           <Scope data={data} />
           {data.processes.map((p) => <Process key={p.address} answer={p} all={data} samples={samples} />)}

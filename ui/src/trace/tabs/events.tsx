@@ -62,8 +62,8 @@ export default function Events({ state }: TabProps) {
 
 function columns(): Column[] {
   return [
-    { id: 'at', label: t('Time'), width: '84px', number: true, main: true },
-    { id: 'event', label: t('Event'), width: 'minmax(96px, 1fr)', main: true, fixed: true },
+    { id: 'at', label: t('Time'), width: '68px', number: true, main: true },
+    { id: 'event', label: t('Event'), width: 'minmax(80px, .6fr)', main: true, fixed: true },
     { id: 'span', label: t('Service and operation'), width: 'minmax(120px, 1.2fr)', main: true, fixed: true },
     { id: 'text', label: t('Attributes'), width: 'minmax(120px, 2fr)', fixed: true },
     { id: 'jump', label: t('Go to'), width: '72px', fixed: true },

@@ -60,8 +60,8 @@ export default function Statistics({ state }: TabProps) {
 function columnsOf(keys: string[]): Column[] {
   const number = (id: keyof Totals, label: string, title?: string, main?: boolean): Column => ({ id, label, title, width: '84px', number: true, main });
   return [
-    ...keys.map((key, i) => ({ id: `key${i}`, label: keyLabel(key), title: key, width: 'minmax(96px, 2fr)', main: true })),
-    { ...number('count', t('Spans'), undefined, true), width: '64px' },
+    ...keys.map((key, i) => ({ id: `key${i}`, label: keyLabel(key), title: key, width: 'minmax(92px, 2fr)', main: true })),
+    { ...number('count', t('Spans'), undefined, true), width: '52px' },
     number('total', t('Total'), t('Sum of the durations. A span within another span of the group is not counted twice')),
     { ...number('onPath', t('Self, on path'), t('Self time on the critical path'), true), width: 'minmax(84px, 148px)' },
     number('offPath', t('Self, off path'), t('Self time off the critical path')),

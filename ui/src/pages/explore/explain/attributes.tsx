@@ -59,12 +59,10 @@ function Row({ line, data, run, chosen, onChoose }: { line: AttributeLine; data:
   const earlier = data.attributes.lines[line.with];
   return (
     <li class={classes(css.row, chosen && css.chosen)} data-row>
-      <div class={css.text}>
-        <button type="button" class={css.name} aria-pressed={chosen} title={`${line.field}\n${text}`} onClick={onChoose}><span class={css.key}>{key}</span> = <b>{value}</b></button>
-        {note && <span class={css.note}>{note}</span>}
-        <Same line={line} />
-        {earlier && <span class={css.note}>{t('differs only together with {attribute}', { attribute: attributeText(earlier) })}</span>}
-      </div>
+      <button type="button" class={css.name} aria-pressed={chosen} title={`${line.field}\n${text}`} onClick={onChoose}><span class={css.key}>{key}</span> = <b>{value}</b></button>
+      {note && <span class={css.note}>{note}</span>}
+      <Same line={line} />
+      {earlier && <span class={css.note}>{t('differs only together with {attribute}', { attribute: attributeText(earlier) })}</span>}
       <span class={css.bars} aria-hidden="true"><i class={css.selected} style={{ '--w': `${line.selected * 100}%` }} /><i class={css.rest} style={{ '--w': `${line.rest * 100}%` }} /></span>
       <span class={css.shares}><b>{percent(line.selected)}</b> <span class="visually-hidden">{t('of the selected traces, others')}</span> <span>{percent(line.rest)}</span></span>
       <span class={css.actions}>

@@ -29,6 +29,6 @@ test('what is rare does not stretch the axis', () => {
   p.traces[2] = 2;
   expect(axisOf(p, 100)).toBe(30);
   p.p95[1] = 500; // beyond the axis
-  expect(axisOf(p, 100)).toBe(1.25 * 25);
+  expect(axisOf(p, 100)).toBe(40); // four round steps for 1.25 * 25
   expect(axisOf(paths([]), 0)).toBe(1);
 });

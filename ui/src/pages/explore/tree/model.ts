@@ -64,9 +64,11 @@ export function rowsOf({ children, depth, below }: TreeShape, folded: ReadonlySe
   return out;
 }
 
-/** The length of the time axis in nanoseconds: what is common fits. */
+/** The length of the time axis in nanoseconds: what is common fits, and each quarter is round. */
 export function axisOf(p: TreePaths, traces: number): number {
   const end = (of: number[], common: number): number => p.parent.reduce((most, _, i) => (p.traces[i] >= common ? Math.max(most, p.start[i] + of[i]) : most), 0);
   const common = end(p.p95, traces * commonShare) > 0 ? traces * commonShare : 0;
-  return Math.min(end(p.p95, common), beyond * end(p.p50, common)) || 1;
+  const quarter = (Math.min(end(p.p95, common), beyond * end(p.p50, common)) || 1) / 4;
+  const power = 10 ** Math.floor(Math.log10(quarter));
+  return 4 * power * [1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10].find((n) => n * power >= quarter)!;
 }
