@@ -43,7 +43,7 @@ func TestSpanSets(t *testing.T) {
 		{storequery.And{Left: named("a"), Right: named("b")}, "\x02"},
 		{storequery.And{Left: named("a"), Right: named("c")}, ""},
 		{storequery.Or{Left: named("b"), Right: named("c")}, "\x02\x01"},
-		{storequery.Descendant{Ancestors: named("a"), Spans: named("b")}, ""},
+		{storequery.Relation{Left: named("a"), Right: named("b")}, ""},
 		{storequery.Select{Where: long}, "\x03\x02\x01"},
 		{storequery.Select{Where: root}, "\x02\x01"},
 	} {

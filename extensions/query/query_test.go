@@ -235,7 +235,7 @@ func TestMetrics(t *testing.T) {
 	results := gatherSums(t, reg, "tracing_query_responses")
 	if want := map[string]float64{"find_trace_summaries": 2, "find_traces": 2, "get_dependencies": 1, "get_operations": 6,
 		"get_services": 2, "get_trace": 2,
-		"get_tags": 46, "get_tag_values": 3}; !reflect.DeepEqual(results, want) {
+		"get_tags": 62, "get_tag_values": 3}; !reflect.DeepEqual(results, want) {
 		t.Errorf("results: %v", results)
 	}
 }

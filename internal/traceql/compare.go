@@ -10,21 +10,208 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // isConstant reports whether a token is a value in every context, unlike fields, kinds and
 // statuses.
 func isConstant(t token) bool {
-	return t.kind == number || t.kind == quoted || t.isWord("true") || t.isWord("false") || t.isWord("nil")
+	return t.kind == number || t.kind == quoted || t.isWord("true") || t.isWord("false") || t.isWord("nil") ||
+		t.isWord("minInt") || t.isWord("maxInt")
 }
 
-// compare returns the condition for a comparison. The field may be on either side.
+// constant returns the value of a constant other than nil.
+func (p *parser) constant(t token) (v otlpdata.Value, typ valueType, err error) {
+	switch {
+	case t.kind == quoted:
+		return otlpdata.StringValue(t.text), textType, nil
+	case t.isWord("true"), t.isWord("false"):
+		return otlpdata.BoolValue(t.text == "true"), boolType, nil
+	case t.isWord("nil"):
+		return v, 0, p.fail(t, "nil is allowed only after = and !=")
+	}
+	v, _, err = p.number(t)
+	return v, numberType, err
+}
+
+// number returns the value of a number or of a duration, which is in nanoseconds.
+func (p *parser) number(t token) (v otlpdata.Value, duration bool, err error) {
+	switch {
+	case t.value != nil:
+		return *t.value, false, nil
+	case t.isWord("minInt"):
+		return otlpdata.IntValue(math.MinInt64), false, nil
+	case t.isWord("maxInt"):
+		return otlpdata.IntValue(math.MaxInt64), false, nil
+	case isDigits(t.text):
+		n, err := strconv.ParseInt(t.text, 10, 64)
+		if err != nil {
+			return v, false, p.fail(t, "integer is too large for 64 bits; write 1e20 for a float")
+		}
+		return otlpdata.IntValue(n), false, nil
+	}
+	n, err := strconv.ParseFloat(t.text, 64)
+	switch {
+	case math.IsInf(n, 0):
+		return v, false, p.fail(t, "number is too large for a 64-bit float")
+	case err == nil && !strings.ContainsAny(t.text, "_xXpPiInN"):
+		return otlpdata.DoubleValue(n), false, nil
+	}
+	d, problem := parseDuration(t.text)
+	if problem != "" {
+		return v, true, p.fail(t, "%s", problem)
+	}
+	return otlpdata.DoubleValue(float64(d)), true, nil
+}
+
+func isFinite(v otlpdata.Value) bool {
+	return v.Kind() == otlpdata.ValueInt || !math.IsInf(v.Double(), 0) && !math.IsNaN(v.Double())
+}
+
+// compareTerms returns the condition for a comparison.
+func (p *parser) compareTerms(left term, op token, right term) (tracestore.Expr, error) {
+	isNil := func(t *term) bool { return t.single && t.tok.isWord("nil") }
+	l, r := left.single && isConstant(left.tok), right.single && isConstant(right.tok)
+	switch {
+	case isNil(&left) && isNil(&right):
+		if !isEquality(op) {
+			return nil, p.fail(op, "nil supports only = and !=")
+		}
+		return tracestore.Or{}, nil
+	case left.single && right.single && l && r:
+		if isNil(&left) || isNil(&right) {
+			return p.compareComputedNil(op, isNil(&left), left, right)
+		}
+		return p.compareConstants(left.tok, op, right.tok)
+	case left.single && right.single && (l || r || isWordField(left.tok) && isWordValue(right.tok) ||
+		isWordField(right.tok) && isWordValue(left.tok)):
+		return p.compare(left.tok, op, right.tok)
+	case isNil(&left) || isNil(&right):
+		return p.compareComputedNil(op, isNil(&left), left, right)
+	case left.single && right.single && p.isUnknown(right.tok):
+		return p.compare(left.tok, op, right.tok) // the error says what to write
+	}
+	return p.compareComputed(left, op, right)
+}
+
+// isUnknown reports whether a token is a word that is neither a field nor the beginning of one.
+func (p *parser) isUnknown(t token) bool {
+	if t.kind != word || strings.ContainsAny(t.text, ".:") {
+		return false
+	}
+	_, err := p.field(t)
+	return err != nil
+}
+
+// compareConstants returns the constant result of a comparison.
+func (p *parser) compareConstants(left, op, right token) (tracestore.Expr, error) {
+	x, typ, err := p.constant(left)
+	if err != nil {
+		return nil, err
+	}
+	y, other, err := p.constant(right)
+	if err != nil {
+		return nil, err
+	}
+	if typ != other {
+		return nil, p.fail(op, "%s compares values of the same type", op.text)
+	}
+	holds := false
+	switch {
+	case op.text == "=~" || op.text == "!~":
+		if typ != textType {
+			return nil, p.fail(op, "regular expressions apply only to text")
+		}
+		re, err := p.pattern(right)
+		if err != nil {
+			return nil, err
+		}
+		holds = re.MatchString(x.Str()) == (op.text == "=~")
+	case typ == boolType && !isEquality(op):
+		return nil, p.fail(op, "%s supports only = and !=", right.text)
+	default:
+		holds = tracestore.CompareValues(opOf(op), x, y)
+	}
+	if holds {
+		return tracestore.And{}, nil
+	}
+	return tracestore.Or{}, nil
+}
+
+// compareComputedNil returns the condition for a comparison of a computed value with nil.
+func (p *parser) compareComputedNil(op token, leftIsNil bool, left, right term) (tracestore.Expr, error) {
+	if !isEquality(op) {
+		return nil, p.fail(op, "nil supports only = and !=")
+	}
+	if leftIsNil {
+		left = right
+	}
+	o, _, err := p.computed(left)
+	if err != nil {
+		return nil, err
+	}
+	var e tracestore.Expr = tracestore.Compare{Op: tracestore.Exists, Left: o}
+	switch o.(type) {
+	case tracestore.Constant, tracestore.Truth:
+		e = tracestore.And{}
+	}
+	if op.text == "=" {
+		return not(e), nil
+	}
+	return e, nil
+}
+
+// compareComputed returns the condition for a comparison of two values, neither of which is nil.
+func (p *parser) compareComputed(left term, op token, right term) (tracestore.Expr, error) {
+	for _, side := range []term{left, right} {
+		if side.single && !isConstant(side.tok) && isWordValue(side.tok) && side.tok.text != "error" {
+			return nil, p.fail(side.tok, "put text in quotes: %s", quote(side.tok.text))
+		}
+	}
+	l, typ, err := p.computed(left)
+	if err != nil {
+		return nil, err
+	}
+	r, other, err := p.computed(right)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case op.text == "=~" || op.text == "!~":
+		if right.single && right.tok.kind == quoted && typ == anyType {
+			_, err := p.pattern(right.tok)
+			return tracestore.Or{}, err // the left side is a number
+		}
+		if right.single && right.tok.kind == quoted {
+			return nil, p.fail(op, "regular expressions apply only to text")
+		}
+		return nil, p.fail(right.tok, "put the regular expression in quotes: %s", quote(right.tok.text))
+	case typ != other && typ != anyType && other != anyType:
+		return nil, p.fail(op, "both sides of %s must have the same type: text, numbers, conditions, kinds or statuses", op.text)
+	case !isEquality(op) && (max(typ, other) >= boolType):
+		return nil, p.fail(op, "%s compares only numbers and text", op.text)
+	}
+	e := tracestore.Compare{Op: opOf(op), Left: l, Right: r}
+	truth, ok1 := l.(tracestore.Truth)
+	constant, ok2 := r.(tracestore.Constant)
+	if !ok1 || !ok2 {
+		truth, ok1 = r.(tracestore.Truth)
+		constant, ok2 = l.(tracestore.Constant)
+	}
+	if ok1 && ok2 { // a condition is always true or false
+		if constant.Value.Bool() == (e.Op == tracestore.Eq) {
+			return truth.Expr, nil
+		}
+		return not(truth.Expr), nil
+	}
+	return e, nil
+}
+
+// compare returns the condition for a comparison of a field with a constant. The field may be on
+// either side.
 func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
 	if isConstant(left) || isWordField(right) && isWordValue(left) {
-		if isConstant(right) {
-			return nil, p.fail(left, "expected a field on one side of %s", op.text)
-		}
 		if op.text == "=~" || op.text == "!~" {
 			return nil, p.fail(left, "write the field before %s and the regular expression after it", op.text)
 		}
@@ -44,29 +231,32 @@ func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
 		return p.compareBoolean(f, op, right)
 	case tracestore.WordField:
 		return p.compareWord(f, left, op, right)
-	case tracestore.DurationField:
-		return p.compareDuration(f, left, op, right)
-	case tracestore.NumberField:
+	case tracestore.DurationField, tracestore.NumberField:
 		return p.compareNumber(f, left, op, right)
 	case tracestore.TextField:
 		if right.kind != quoted {
 			return nil, p.errNotText(left, right)
 		}
-		return cond(f, op, tracestore.Text(right.text)), nil
+		return cond(f, op, tracestore.Text(idText(f.Place, right.text))), nil
 	}
 	return p.compareAttribute(f, op, right)
 }
 
-func isWordField(t token) bool {
-	f, ok := intrinsic(t.text)
-	return t.kind == word && ok && f.class() == tracestore.WordField
-}
-
-// isWordValue reports whether a word is a value of a field with few values, such as a kind.
-func isWordValue(t token) bool {
-	return t.kind == word && slices.ContainsFunc(tracestore.Places(), func(p tracestore.PlaceInfo) bool {
-		return slices.Contains(p.Words, t.text)
-	})
+// idText returns the text of an id as stores write it: in lower case and with leading zeros.
+func idText(place tracestore.Place, text string) string {
+	digits := 16
+	switch place {
+	case tracestore.TraceID, tracestore.LinkTraceID:
+		digits = 32
+	case tracestore.SpanID, tracestore.ParentID, tracestore.LinkSpanID:
+	default:
+		return text
+	}
+	lower := strings.ToLower(text)
+	if text == "" || len(text) > digits || strings.Trim(lower, "0123456789abcdef") != "" {
+		return text
+	}
+	return strings.Repeat("0", digits-len(text)) + lower
 }
 
 func mirrored(op string) string {
@@ -80,31 +270,39 @@ func mirrored(op string) string {
 }
 
 func cond(f field, op token, value tracestore.Literal) tracestore.Cond {
-	c := tracestore.Cond{Field: f.Field, Value: value}
+	return tracestore.Cond{Field: f.Field, Op: opOf(op), Value: value}
+}
+
+func opOf(op token) tracestore.Op {
 	switch op.text {
-	case "=":
-		c.Op = tracestore.Eq
 	case "!=":
-		c.Op = tracestore.Ne
+		return tracestore.Ne
 	case "<":
-		c.Op = tracestore.Lt
+		return tracestore.Lt
 	case "<=":
-		c.Op = tracestore.Le
+		return tracestore.Le
 	case ">":
-		c.Op = tracestore.Gt
+		return tracestore.Gt
 	case ">=":
-		c.Op = tracestore.Ge
+		return tracestore.Ge
 	}
-	return c
+	return tracestore.Eq
 }
 
 func isEquality(op token) bool { return op.text == "=" || op.text == "!=" }
 
 func (p *parser) errNotText(left, right token) error {
-	if right.kind == word && right.plain == len(right.text) {
-		return p.fail(right, "put the text for %s in quotes: %s; comparing two fields is not supported", left.text, quote(right.text))
-	}
 	return p.fail(right, "put the text for %s in quotes: %s", left.text, quote(right.text))
+}
+
+// mayBeAbsent reports whether a span may have no value of a field.
+func mayBeAbsent(f field, name string) bool {
+	switch f.Place {
+	case tracestore.EventName, tracestore.ParentID, tracestore.ErrorGroup, tracestore.EventTime,
+		tracestore.LinkTraceID, tracestore.LinkSpanID:
+		return true
+	}
+	return f.Place.HasKey() || f.Parent || name == ".service.name"
 }
 
 func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
@@ -115,6 +313,9 @@ func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
 		return nil, p.fail(left, "%s always has a value: true or false", left.text)
 	}
 	e := tracestore.Cond{Field: f.Field, Op: tracestore.Exists}
+	if op.text == "=" && !mayBeAbsent(f, left.text) {
+		return nil, p.fail(left, "%s always has a value, so it is never nil", left.text)
+	}
 	if op.text == "=" {
 		return tracestore.Not{Expr: e}, nil
 	}
@@ -242,71 +443,58 @@ func (p *parser) compareWord(f field, left, op, right token) (tracestore.Expr, e
 	return cond(f, op, tracestore.Text(value)), nil
 }
 
-func orList(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-func (p *parser) compareDuration(f field, left, op, right token) (tracestore.Expr, error) {
-	if right.kind != number {
+// compareNumber returns the condition for a field with numbers or durations.
+func (p *parser) compareNumber(f field, left, op, right token) (tracestore.Expr, error) {
+	if right.kind != number && !right.isWord("minInt") && !right.isWord("maxInt") {
+		if f.class() == tracestore.NumberField {
+			return nil, p.fail(right, "compare %s with a number, such as 3", left.text)
+		}
 		return nil, p.fail(right, "compare %s with a duration, such as 500ms, 1.5s or 2m30s", left.text)
 	}
-	if _, err := strconv.ParseFloat(right.text, 64); err == nil {
-		return nil, p.fail(right, "missing unit of the duration: write %[1]sms or %[1]ss", shorten(right.text))
+	v, _, err := p.number(right)
+	if err != nil {
+		return nil, err
 	}
-	d, problem := parseDuration(right.text)
-	if problem != "" {
-		return nil, p.fail(right, "%s", problem)
+	c := cond(f, op, numberLiteral(v))
+	if n := c.Value.Number; f.Place == tracestore.NestedParent && !f.Parent &&
+		(c.Op == tracestore.Lt && n == 0 || (c.Op == tracestore.Le || c.Op == tracestore.Eq) && n == -1) {
+		return tracestore.Not{Expr: tracestore.Cond{Field: tracestore.Field{Place: tracestore.ParentID}, Op: tracestore.Exists}}, nil
 	}
-	return cond(f, op, tracestore.Number(float64(d))), nil
+	return c, nil
 }
 
-// compareNumber returns the condition for a field with numbers.
-func (p *parser) compareNumber(f field, left, op, right token) (tracestore.Expr, error) {
-	n, err := strconv.ParseFloat(right.text, 64)
-	if right.kind != number || err != nil || strings.ContainsAny(right.text, "_xXpPiInN") {
-		return nil, p.fail(right, "compare %s with a number, such as 3", left.text)
+func numberLiteral(v otlpdata.Value) tracestore.Literal {
+	if v.Kind() == otlpdata.ValueInt {
+		return tracestore.Number(float64(v.Int()))
 	}
-	return cond(f, op, tracestore.Number(n)), nil
+	return tracestore.Number(v.Double())
 }
 
 // compareAttribute returns the condition for an attribute, whose type is unknown.
 func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, error) {
+	if !isConstant(right) {
+		return nil, p.fail(right, "put text in quotes: %s", quote(right.text))
+	}
+	v, typ, err := p.constant(right)
 	switch {
-	case right.kind == quoted:
+	case err != nil:
+		return nil, err
+	case typ == textType:
 		return cond(f, op, tracestore.Text(right.text)), nil
-	case right.isWord("true") || right.isWord("false"):
-		if !isEquality(op) {
-			return nil, p.fail(op, "%s supports only = and !=", right.text)
-		}
-		return cond(f, op, tracestore.Text(right.text)), nil
-	case right.kind == word && isDigits(strings.TrimPrefix(right.text, ".")):
-		return nil, p.fail(right, "numbers start with a digit: write 0%s", shorten(right.text))
-	case right.kind == word:
-		return nil, p.fail(right, "comparing two fields is not supported; put text in quotes: %s", quote(right.text))
+	case typ == numberType:
+		return cond(f, op, numberLiteral(v)), nil
+	case !isEquality(op):
+		return nil, p.fail(op, "%s supports only = and !=", right.text)
 	}
-	n, err := strconv.ParseFloat(right.text, 64)
-	switch {
-	case err == nil && !strings.ContainsAny(right.text, "_xXpPiInN"):
-		return cond(f, op, tracestore.Number(n)), nil
-	case math.IsInf(n, 0):
-		return nil, p.fail(right, "number is too large for a 64-bit float")
-	}
-	if _, problem := parseDuration(right.text); problem == "" {
-		return nil, p.fail(right, "attributes have no unit; write only the number, in the unit of the attribute")
-	}
-	return nil, p.fail(right, "invalid number %s; put text in quotes", quote(right.text))
+	return cond(f, op, tracestore.Text(right.text)), nil
 }
 
 // maxDuration is the maximum of time.Duration in whole days.
 const maxDuration = 106_751 * 24 * time.Hour
 
-// parseDuration parses a sequence of numbers with the units d, h, m, s, ms, us, µs and ns. Numbers
-// may have a decimal fraction. problem describes what is wrong; it is "" on success.
+// parseDuration parses a sequence of numbers with the units y, w, d, h, m, s, ms, us, µs and ns.
+// Numbers may have a decimal fraction. problem describes what is wrong; it is "" on success.
 func parseDuration(s string) (sum time.Duration, problem string) {
-	if strings.HasPrefix(s, "-") {
-		return 0, "durations cannot be negative"
-	}
 	for rest := s; rest != ""; {
 		digits := max(0, strings.IndexFunc(rest, unicode.IsLetter))
 		n := strings.IndexFunc(rest[digits:], func(c rune) bool { return !unicode.IsLetter(c) })
@@ -314,12 +502,14 @@ func parseDuration(s string) (sum time.Duration, problem string) {
 			n = len(rest) - digits
 		}
 		part, days := rest[:digits+n], time.Duration(1)
-		if number, ok := strings.CutSuffix(part, "d"); ok {
-			part, days = number+"h", 24
+		for unit, hours := range map[string]time.Duration{"d": 24, "w": 7 * 24, "y": 365 * 24} {
+			if number, ok := strings.CutSuffix(part, unit); ok {
+				part, days = number+"h", hours
+			}
 		}
 		d, err := time.ParseDuration(part)
 		if err != nil || digits == 0 {
-			return 0, "invalid duration " + quote(s) + "; write 500ms, 1.5s or 2m30s, with the units d, h, m, s, ms, us and ns"
+			return 0, "invalid number or duration " + quote(s) + "; write 500ms, 1.5s or 2m30s, with the units y, w, d, h, m, s, ms, us and ns"
 		}
 		if d > (maxDuration-sum)/days {
 			return 0, "duration is too long; the maximum is 106751d"

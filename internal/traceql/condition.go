@@ -2,34 +2,148 @@ package traceql
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-func (p *parser) parseOr() (tracestore.Expr, error) {
-	e, err := p.parseAnd()
-	parts := tracestore.Or{e}
-	for err == nil && p.skip("||") {
-		e, err = p.parseAnd()
-		parts = append(parts, e)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return joinOr(parts), nil
+// term is a part of an expression in braces: a condition, or a value. A value is either a single
+// token, or computed.
+type term struct {
+	tok     token              // the only token, or the position of all tokens
+	single  bool               // tok is a word, a number, a text or a constant
+	expr    tracestore.Expr    // of a condition
+	operand tracestore.Operand // of a computed value
+	typ     valueType          // of operand
 }
 
-func (p *parser) parseAnd() (tracestore.Expr, error) {
-	e, err := p.parseTerm()
-	parts := tracestore.And{e}
-	for err == nil && p.skip("&&") {
-		e, err = p.parseTerm()
-		parts = append(parts, e)
+func (t *term) isCondition() bool { return !t.single && t.operand == nil }
+
+// valueType is the type that a value has for certain.
+type valueType uint8
+
+// The types.
+const (
+	anyType valueType = iota // of attributes
+	numberType
+	textType
+	boolType
+	kindType
+	statusType
+)
+
+// The precedence of operators in braces.
+const (
+	precLogic = 1 + iota // && and || are equal, as in TraceQL
+	precCompare
+	precAdd
+	precNot
+	precMultiply
+	precPower
+)
+
+func precedence(t token) int {
+	if t.kind != operator {
+		return 0
 	}
+	switch t.text {
+	case "&&", "||":
+		return precLogic
+	case "+", "-":
+		return precAdd
+	case "*", "/", "%":
+		return precMultiply
+	case "^":
+		return precPower
+	}
+	if isComparison(t) {
+		return precCompare
+	}
+	return 0
+}
+
+func isComparison(t token) bool {
+	return t.kind == operator && slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "=~", "!~"}, t.text)
+}
+
+// parseCondition parses a whole expression in braces.
+func (p *parser) parseCondition() (tracestore.Expr, error) {
+	t, err := p.parseExpr(precLogic)
 	if err != nil {
 		return nil, err
 	}
-	return joinAnd(parts), nil
+	return p.condition(t)
+}
+
+// parseExpr parses an expression whose operators have at least a precedence.
+func (p *parser) parseExpr(least int) (term, error) {
+	left, err := p.parseUnary()
+	compared := false
+	for err == nil {
+		op := p.peek()
+		prec := precedence(op)
+		if prec == 0 || prec < least {
+			break
+		}
+		if prec == precCompare {
+			if compared {
+				return left, p.fail(op, "join comparisons with && or ||: a < b && b < c")
+			}
+			compared = true
+		}
+		p.takeToken()
+		next := prec + 1
+		if prec == precPower { // right-associative
+			if next = prec; p.depth >= MaxDepth {
+				return left, p.enter(op)
+			}
+			p.depth++
+		}
+		var right term
+		right, err = p.parseExpr(next)
+		if prec == precPower {
+			p.leave()
+		}
+		if err == nil {
+			left, err = p.binary(left, op, right)
+		}
+	}
+	return left, err
+}
+
+// zero is the left side of a difference that stands for a negative number.
+var zero = tracestore.Constant{Value: otlpdata.IntValue(0)}
+
+func (p *parser) binary(left term, op token, right term) (t term, err error) {
+	t.tok = p.between(left.tok, right.tok)
+	switch precedence(op) {
+	case precLogic:
+		l, err := p.condition(left)
+		if err != nil {
+			return t, err
+		}
+		r, err := p.condition(right)
+		if err != nil {
+			return t, err
+		}
+		if op.text == "&&" {
+			t.expr = joinAnd(tracestore.And{l, r})
+		} else {
+			t.expr = joinOr(tracestore.Or{l, r})
+		}
+		return t, nil
+	case precCompare:
+		t.expr, err = p.compareTerms(left, op, right)
+		return t, err
+	}
+	return p.calculate(left, op, right)
+}
+
+// between returns a token at the position of everything from one token to another.
+func (p *parser) between(first, last token) token {
+	begin, end := min(first.begin, last.begin), max(first.end, last.end)
+	return token{kind: word, text: p.text[begin:end], plain: end - begin, begin: begin, end: end}
 }
 
 // joinAnd returns a conjunction. It flattens nested conjunctions, and returns a single part
@@ -64,47 +178,86 @@ func not(e tracestore.Expr) tracestore.Expr {
 	return tracestore.Not{Expr: e}
 }
 
-func (p *parser) parseTerm() (e tracestore.Expr, err error) {
-	negated, afterNot := false, p.peek().is("!")
+// parseUnary parses an operand with the ! and - before it.
+func (p *parser) parseUnary() (t term, err error) {
+	first := p.peek()
+	switch {
+	case first.is("!"):
+		return p.parseNot()
+	case first.is("-"):
+		p.takeToken()
+		if err := p.enter(first); err != nil {
+			return t, err
+		}
+		defer p.leave()
+		if t, err = p.parseExpr(precMultiply); err != nil {
+			return t, err
+		}
+		return p.calculate(term{tok: token{kind: number, value: &zero.Value, begin: first.begin, end: first.end}, single: true}, first, t)
+	}
+	first = p.takeToken()
+	switch {
+	case first.is("("):
+		return p.parseGroup(first)
+	case first.isWord("exists") && p.peek().is("("):
+		t.tok = first
+		t.expr, err = p.parseExists(first)
+		return t, err
+	case first.kind == word || first.kind == number || first.kind == quoted:
+		if first.kind == word && !isConstant(first) && !isWordValue(first) {
+			if err := p.countCondition(first); err != nil {
+				return t, err
+			}
+		}
+		if next := p.peek(); first.kind == word && next.is("(") && first.plain == len(first.text) {
+			return t, p.fail(first, "%s(...) is not allowed in { }; the only function there is exists(field)", shorten(first.text))
+		}
+		return term{tok: first, single: true}, nil
+	}
+	return t, p.errNoCondition(first)
+}
+
+func (p *parser) parseNot() (t term, err error) {
+	first := p.peek()
+	negated := false
 	for p.skip("!") {
 		negated = !negated
 	}
-	t := p.takeToken()
-	switch {
-	case t.is("("):
-		e, err = p.parseGroup(t)
-	case t.isWord("exists") && p.peek().is("("):
-		e, err = p.parseExists(t)
-	case t.kind == word || t.kind == number || t.kind == quoted:
-		e, err = p.parseComparison(t, afterNot)
-	default:
-		err = p.errNoCondition(t)
-	}
+	part, err := p.parseExpr(precMultiply)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	if negated {
-		e = not(e)
+	t.tok = p.between(first, part.tok)
+	if next := p.peek(); isComparison(next) && part.single && !isConstant(part.tok) {
+		if f, err := p.field(part.tok); err != nil || f.class() != tracestore.BooleanField && f.class() != tracestore.AttributeField {
+			return t, p.fail(next, "! requires parentheses around a comparison: !(a %s b)", next.text)
+		}
 	}
-	return e, nil
+	e, err := p.condition(part)
+	if err != nil {
+		return t, err
+	}
+	if t.expr = e; negated {
+		t.expr = not(e)
+	}
+	return t, nil
 }
 
-func (p *parser) parseGroup(open token) (tracestore.Expr, error) {
+func (p *parser) parseGroup(open token) (t term, err error) {
 	if err := p.enter(open); err != nil {
-		return nil, err
+		return t, err
 	}
 	defer p.leave()
-	e, err := p.parseOr()
-	if err != nil {
-		return nil, err
+	if t, err = p.parseExpr(precLogic); err != nil {
+		return t, err
 	}
-	if t := p.takeToken(); !t.is(")") {
-		if t.kind == end {
-			return nil, p.fail(open, "missing closing )")
+	if next := p.takeToken(); !next.is(")") {
+		if next.kind == end {
+			return t, p.fail(open, "missing closing )")
 		}
-		return nil, p.errAfterCondition(t)
+		return t, p.errAfterCondition(next)
 	}
-	return e, nil
+	return t, nil
 }
 
 // parseExists parses the field in parentheses after exists.
@@ -123,52 +276,34 @@ func (p *parser) parseExists(t token) (tracestore.Expr, error) {
 	return tracestore.Cond{Field: f.Field, Op: tracestore.Exists}, nil
 }
 
-// parseComparison parses a comparison whose left side was taken, or a bare field. After ! only a
-// bare field is permitted.
-func (p *parser) parseComparison(left token, negated bool) (tracestore.Expr, error) {
-	if err := p.countCondition(left); err != nil {
-		return nil, err
-	}
-	op := p.peek()
-	if !isComparison(op) {
-		return p.bareField(left)
-	}
-	if negated {
-		return nil, p.fail(op, "! requires parentheses around a comparison: !(a %s b)", op.text)
-	}
-	p.takeToken()
-	right := p.takeToken()
-	switch right.kind {
-	case word, number, quoted:
-	default:
-		return nil, p.errNoValue(op, right)
-	}
-	if next := p.peek(); isComparison(next) {
-		return nil, p.fail(next, "join comparisons with && or ||: a < b && b < c")
-	}
-	return p.compare(left, op, right)
-}
-
-func isComparison(t token) bool {
-	return t.kind == operator && slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "=~", "!~"}, t.text)
-}
-
-// bareField interprets a token without a comparison: true, false, or a field that must be true.
-func (p *parser) bareField(t token) (tracestore.Expr, error) {
+// condition interprets a term as a condition: true, false, or a field that must be true.
+func (p *parser) condition(t term) (tracestore.Expr, error) {
+	tok := t.tok
 	switch {
-	case t.isWord("true"):
+	case t.isCondition():
+		return t.expr, nil
+	case !t.single && t.typ == anyType:
+		return tracestore.Or{}, nil // a number
+	case !t.single:
+		return nil, p.fail(tok, "not a condition but a number; compare it with a value")
+	case tok.isWord("true"):
 		return tracestore.And{}, nil
-	case t.isWord("false"):
+	case tok.isWord("false"):
 		return tracestore.Or{}, nil
-	case t.kind == quoted:
-		return p.containing(t)
-	case isConstant(t):
-		return nil, p.fail(t, "expected a comparison with a field, such as duration > 1s")
+	case tok.kind == quoted:
+		if err := p.countCondition(tok); err != nil {
+			return nil, err
+		}
+		return p.containing(tok)
+	case isConstant(tok):
+		return nil, p.fail(tok, "expected a comparison with a field, such as duration > 1s")
 	}
-	if next := p.peek(); next.is("(") && t.plain == len(t.text) {
-		return nil, p.fail(t, "%s(...) is not supported; the only function is exists(field)", shorten(t.text))
+	if isWordValue(tok) {
+		if err := p.countCondition(tok); err != nil {
+			return nil, err
+		}
 	}
-	f, err := p.field(t)
+	f, err := p.field(tok)
 	if err != nil {
 		return nil, err
 	}
@@ -181,46 +316,99 @@ func (p *parser) bareField(t token) (tracestore.Expr, error) {
 	if next := p.peek(); next.is("==") {
 		return nil, p.errAfterCondition(next)
 	}
-	return nil, p.fail(t, "%s is not a boolean; compare it with a value, or use exists(%s)", t.text, t.text)
+	return nil, p.fail(tok, "%s is not a boolean; compare it with a value, or use exists(%s)", tok.text, tok.text)
+}
+
+// computed returns the operand for a term, and its type.
+func (p *parser) computed(t term) (tracestore.Operand, valueType, error) {
+	switch {
+	case t.isCondition():
+		return tracestore.Truth{Expr: t.expr}, boolType, nil
+	case !t.single:
+		return t.operand, t.typ, nil
+	case isConstant(t.tok):
+		v, typ, err := p.constant(t.tok)
+		return tracestore.Constant{Value: v}, typ, err
+	}
+	f, err := p.field(t.tok)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case f.shorthand != nil:
+		return tracestore.Truth{Expr: f.shorthand.Expr()}, boolType, nil
+	case f.Place.Info().SearchOnly:
+		return nil, 0, p.fail(t.tok, "%s can only be compared with a text", t.tok.text)
+	}
+	switch f.class() {
+	case tracestore.TextField:
+		return f.Field, textType, nil
+	case tracestore.DurationField, tracestore.NumberField:
+		return f.Field, numberType, nil
+	case tracestore.WordField:
+		if f.Place == tracestore.Kind {
+			return f.Field, kindType, nil
+		}
+		return f.Field, statusType, nil
+	}
+	return f.Field, anyType, nil
+}
+
+// calculate returns the term for arithmetic. It calculates constants.
+func (p *parser) calculate(left term, op token, right term) (t term, err error) {
+	t = term{tok: p.between(left.tok, right.tok), typ: numberType}
+	var operands [2]tracestore.Operand
+	constants := true
+	var types [2]valueType
+	for i, side := range []term{left, right} {
+		o, typ, err := p.computed(side)
+		if err != nil {
+			return t, err
+		}
+		if typ != numberType && typ != anyType {
+			return t, p.fail(side.tok, "not a number; %s calculates only with numbers and durations", op.text)
+		}
+		operands[i], types[i] = o, typ
+		_, isConstant := o.(tracestore.Constant)
+		constants = constants && isConstant
+	}
+	if types[0] == anyType && types[1] == anyType {
+		t.typ = anyType
+	}
+	all := tracestore.Arithmetic{Op: op.text[0], Left: operands[0], Right: operands[1]}
+	if !constants {
+		t.operand = all
+		return t, p.countCondition(op)
+	}
+	v, ok := tracestore.Compute(all, nil)
+	if !ok || !isFinite(v) {
+		return t, p.fail(t.tok, "the result is not a number of 64 bits")
+	}
+	t.tok.kind, t.tok.value, t.single = number, &v, true
+	return t, nil
 }
 
 // errNoCondition returns the error for t, which is not the start of a condition.
 func (p *parser) errNoCondition(t token) error {
+	before := token{}
+	if i := slices.IndexFunc(p.tokens, func(o token) bool { return o.begin == t.begin }); i > 0 {
+		before = p.tokens[i-1]
+	}
 	switch {
 	case t.is("{"):
 		return p.fail(t, "{ } cannot be nested; group conditions with ( )")
+	case before.is("=") && (t.is("=") || t.is("==")):
+		return p.fail(t, "use a single = for equality")
+	case isComparison(before) || precedence(before) > precCompare:
+		return p.fail(t, "expected a value after %s, found %s", before.text, describe(t))
 	case t.kind == end || t.is("}") || t.is(")") || t.is("&&") || t.is("||"):
 		return p.fail(t, "expected a condition, such as duration > 1s, found %s", describe(t))
-	case isArithmetic(t):
-		return p.fail(t, arithmetic)
 	}
 	return p.fail(t, "expected a field, found %s", describe(t))
-}
-
-// errNoValue returns the error for t, which follows a comparison operator and is not a value.
-func (p *parser) errNoValue(op, t token) error {
-	switch {
-	case op.text == "=" && (t.is("=") || t.is("==")):
-		return p.fail(t, "use a single = for equality")
-	case isArithmetic(t):
-		return p.fail(t, arithmetic)
-	case t.is("("):
-		return p.fail(t, "expected a value after %s; parentheses are allowed only around whole conditions", op.text)
-	}
-	return p.fail(t, "expected a value after %s, found %s", op.text, describe(t))
-}
-
-const arithmetic = "arithmetic is not supported; compare a field with a number or text"
-
-func isArithmetic(t token) bool {
-	return t.kind == operator && slices.Contains([]string{"+", "-", "*", "/", "%", "^"}, t.text) || t.kind == number && t.text[0] == '-'
 }
 
 // errAfterCondition returns the error for t, which follows a condition.
 func (p *parser) errAfterCondition(t token) error {
 	switch {
-	case isArithmetic(t):
-		return p.fail(t, arithmetic)
 	case t.is("=="):
 		return p.fail(t, "use a single = for equality")
 	case t.is("&"), t.isWord("and"), t.isWord("AND"):
@@ -229,12 +417,28 @@ func (p *parser) errAfterCondition(t token) error {
 		return p.fail(t, "use || for OR")
 	case t.is(","):
 		return p.fail(t, "join conditions with && or ||")
-	case isComparison(t):
-		return p.fail(t, "compare one field with one value, without parentheses; negate with !(a = b)")
 	case t.is("~"):
 		return p.fail(t, "use =~ for regular expressions")
 	case t.kind == operator && (t.text[0] == '>' || t.text[0] == '<' || t.text[0] == '!' || t.text[0] == '&'):
 		return p.fail(t, "%s is not allowed within { }; for structure, write { ... } >> { ... }", t.text)
 	}
 	return p.fail(t, "expected &&, || or a closing bracket, found %s", describe(t))
+}
+
+// isWordField reports whether a token is a field with few values.
+func isWordField(t token) bool {
+	f, ok := intrinsic(t.text)
+	return t.kind == word && ok && f.class() == tracestore.WordField
+}
+
+// isWordValue reports whether a word is a value of a field with few values, such as a kind.
+func isWordValue(t token) bool {
+	return t.kind == word && slices.ContainsFunc(tracestore.Places(), func(p tracestore.PlaceInfo) bool {
+		return slices.Contains(p.Words, t.text)
+	})
+}
+
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

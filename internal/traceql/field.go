@@ -44,6 +44,9 @@ func (p *parser) field(t token) (field, error) {
 	if f, ok := intrinsic(t.text); ok {
 		return f, nil
 	}
+	if rest, ok := strings.CutPrefix(t.text, parentPrefix); ok && t.plain >= len(parentPrefix) {
+		return p.parentField(t, rest)
+	}
 	for _, s := range tracestore.Places() {
 		if key, ok := strings.CutPrefix(t.text, s.Name); ok && s.Place.HasKey() && t.plain >= len(s.Name) {
 			if key == "" && t.end-t.begin == len(t.text) { // without quotes
@@ -67,8 +70,23 @@ func (p *parser) attribute(t token, place tracestore.Place, key string) (field, 
 }
 
 // isReserved reports whether a name with a dot has a prefix that is not one of attributes.
-func isReserved(name string) bool {
-	return strings.HasPrefix(name, "trace.") || strings.HasPrefix(name, "parent.")
+func isReserved(name string) bool { return strings.HasPrefix(name, "trace.") }
+
+// parentPrefix begins the name of an attribute of the parent.
+const parentPrefix = "parent."
+
+// parentField resolves a name after parentPrefix, which is the name of an attribute.
+func (p *parser) parentField(t token, rest string) (field, error) {
+	if rest == "" && t.end-t.begin == len(t.text) {
+		return field{}, p.fail(t, "missing attribute name after %q", t.text)
+	}
+	t.text, t.plain = rest, t.plain-len(parentPrefix)
+	if plain := rest[:t.plain]; !strings.HasPrefix(plain, "span.") && !strings.HasPrefix(plain, "resource.") {
+		t.text, t.plain = "."+rest, t.plain+1
+	}
+	f, err := p.field(t)
+	f.Parent = true
+	return f, err
 }
 
 // value resolves the name of a field that has values.
@@ -84,14 +102,8 @@ func (p *parser) value(t token) (field, error) {
 func (p *parser) errUnknownField(t token) error {
 	scope, name, colon := strings.Cut(shorten(t.text), ":")
 	switch {
-	case t.text == "trace:id" || t.text == "span:id" || t.text == "span:parent" || t.text == "link:traceID" || t.text == "link:spanID":
-		return p.fail(t, "searching by id is not supported; look up the trace by its id")
-	case strings.HasPrefix(t.text, "parent."):
-		return p.fail(t, "parent. is not supported; write { ... } > { ... }, or .%s for an attribute of that name", shorten(t.text))
-	case strings.HasPrefix(t.text, "nestedSet"):
-		return p.fail(t, "%s is not supported; use root for spans without a parent, and >> or > for structure", shorten(t.text))
-	case t.text == "event:timeSinceStart":
-		return p.fail(t, "%s is not supported", t.text)
+	case t.text == "parent":
+		return p.fail(t, "parent is not a field; write parent.KEY for an attribute of the parent, or root")
 	case strings.HasPrefix(t.text, "trace.") || colon && scope == "trace":
 		return p.fail(t, "unknown field %s of a trace; use trace.duration, trace.rootName or trace.rootService", quote(t.text))
 	case colon && isScope(scope):

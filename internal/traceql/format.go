@@ -2,11 +2,13 @@ package traceql
 
 import (
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -15,22 +17,44 @@ import (
 // MaxText bytes, parsing the text returns the same set. Parts of other sets that the language
 // cannot express are written in a similar notation.
 func Format(set storequery.SpanSet) string {
-	var w printer
-	w.set(set, setOr)
+	w := printer{clear: true}
+	if w.set(set, setPipe); w.deepest > MaxDepth {
+		w = printer{}
+		w.set(set, setPipe)
+	}
 	return w.String()
 }
 
-type printer struct{ strings.Builder }
+// FormatStage returns the text of a [storequery.GroupBy] or a [storequery.Aggregate].
+func FormatStage(stage any) string {
+	w := printer{clear: true}
+	switch s := stage.(type) {
+	case storequery.GroupBy:
+		return groupText(&w, s)
+	case storequery.Aggregate:
+		w.aggregate(s)
+	}
+	return w.String()
+}
 
-// Precedence of operators, in ascending order.
+type printer struct {
+	strings.Builder
+	clear         bool // write parentheses that are not necessary, but make the order of && and || clear
+	open, deepest int  // parentheses
+}
+
+// The precedence of operators between sets. An operand on the right side of an operator must have a
+// higher one.
 const (
-	setOr = iota
-	setAnd
+	setPipe = iota
+	setLogic
 	setRelation
 	setAtom
+)
 
-	exprOr
-	exprAnd
+// The precedence of conditions.
+const (
+	exprLogic = iota
 	exprAtom
 )
 
@@ -42,22 +66,134 @@ func (w *printer) set(s storequery.SpanSet, place int) {
 	case storequery.Select:
 		w.selectNode(s.Where)
 	case storequery.Or:
-		w.binary(s.Left, " || ", s.Right, setOr, place)
+		_, mixed := s.Left.(storequery.And)
+		w.binary(s.Left, mixed, " || ", s.Right, setLogic, place)
 	case storequery.And:
-		w.binary(s.Left, " && ", s.Right, setAnd, place)
-	case storequery.Descendant:
-		w.binary(s.Ancestors, " >> ", s.Spans, setRelation, place)
-	case storequery.Child:
-		w.binary(s.Parents, " > ", s.Spans, setRelation, place)
+		_, mixed := s.Left.(storequery.Or)
+		w.binary(s.Left, mixed, " && ", s.Right, setLogic, place)
+	case storequery.Relation:
+		w.binary(s.Left, false, " "+[...]string{"", "!", "&"}[s.Mode]+relationSigns[s.Kind]+" ", s.Right, setRelation, place)
+	case storequery.Pipeline:
+		w.parenthesized(setPipe < place, func() { w.pipeline(s) })
 	}
 }
 
-func (w *printer) binary(left storequery.SpanSet, op string, right storequery.SpanSet, own, place int) {
+// binary writes two sets and the operator between them. If mixed is true, parentheses make the
+// order clear.
+func (w *printer) binary(left storequery.SpanSet, mixed bool, op string, right storequery.SpanSet, own, place int) {
 	w.parenthesized(own < place, func() {
-		w.set(left, own)
+		if mixed && w.clear {
+			w.set(left, own+1)
+		} else {
+			w.set(left, own)
+		}
 		w.WriteString(op)
 		w.set(right, own+1)
 	})
+}
+
+func (w *printer) pipeline(p storequery.Pipeline) {
+	stages := p.Stages
+	if f, ok := stages[0].(storequery.Filter); ok {
+		over, _ := overOf(nil, f.Left)
+		over, _ = overOf(over, f.Right)
+		if over != nil && reflect.DeepEqual(over, p.Set) {
+			w.filter(f)
+			w.stages(stages[1:])
+			return
+		}
+	}
+	w.set(p.Set, setLogic)
+	w.stages(stages)
+}
+
+func (w *printer) stages(stages []storequery.Stage) {
+	for _, stage := range stages {
+		w.WriteString(" | ")
+		switch s := stage.(type) {
+		case storequery.Refine:
+			w.set(s.Set, setLogic)
+		case storequery.GroupBy:
+			w.WriteString(groupText(w, s))
+		case storequery.Coalesce:
+			w.WriteString("coalesce()")
+		case storequery.Filter:
+			w.filter(s)
+		}
+	}
+}
+
+func groupText(w *printer, g storequery.GroupBy) string {
+	part := printer{clear: w.clear}
+	part.WriteString("by(")
+	part.operand(g.By, precLogic)
+	part.WriteByte(')')
+	w.deepest = max(w.deepest, w.open+part.deepest)
+	return part.String()
+}
+
+func (w *printer) filter(f storequery.Filter) {
+	w.operand(f.Left, precAdd)
+	w.WriteString(opText(f.Op))
+	w.operand(f.Right, precAdd)
+}
+
+// operand writes an operand, in parentheses if its precedence is below the one required at its
+// position.
+func (w *printer) operand(o tracestore.Operand, place int) {
+	switch o := o.(type) {
+	case tracestore.Field:
+		w.WriteString(FormatField(o))
+	case tracestore.Constant:
+		w.WriteString(constantText(o.Value))
+	case tracestore.Truth:
+		w.parenthesized(place > precLogic, func() { w.expr(o.Expr, exprLogic) })
+	case tracestore.Arithmetic:
+		own := precedence(token{kind: operator, text: string(o.Op)})
+		w.parenthesized(own < place, func() {
+			left, right := own, own+1
+			if own == precPower {
+				left, right = own+1, own
+			}
+			w.operand(o.Left, left)
+			w.WriteString(" " + string(o.Op) + " ")
+			w.operand(o.Right, right)
+		})
+	case storequery.Aggregate:
+		w.aggregate(o)
+	}
+}
+
+func (w *printer) aggregate(a storequery.Aggregate) {
+	w.parenthesized(a.Over != nil, func() {
+		if a.Over != nil {
+			w.set(a.Over, setPipe)
+			w.WriteString(" | ")
+		}
+		w.WriteString(string(a.Func) + "(")
+		if a.Of != nil {
+			w.operand(a.Of, precLogic)
+		}
+		w.WriteByte(')')
+	})
+}
+
+func constantText(v otlpdata.Value) string {
+	switch v.Kind() {
+	case otlpdata.ValueString:
+		return quotedText(v.Str())
+	case otlpdata.ValueInt:
+		if v.Int() == math.MinInt64 {
+			return "minInt"
+		}
+	case otlpdata.ValueDouble:
+		s := strconv.FormatFloat(v.Double(), 'g', -1, 64)
+		if !strings.ContainsAny(s, ".e") {
+			s += ".0" // not an integer
+		}
+		return s
+	}
+	return v.AsString()
 }
 
 func (w *printer) parenthesized(needed bool, write func()) {
@@ -66,7 +202,10 @@ func (w *printer) parenthesized(needed bool, write func()) {
 		return
 	}
 	w.WriteByte('(')
+	w.open++
+	w.deepest = max(w.deepest, w.open)
 	write()
+	w.open--
 	w.WriteByte(')')
 }
 
@@ -76,7 +215,7 @@ func (w *printer) selectNode(e tracestore.Expr) {
 		return
 	}
 	w.WriteString("{ ")
-	w.expr(e, exprOr)
+	w.expr(e, exprLogic)
 	w.WriteString(" }")
 }
 
@@ -92,7 +231,19 @@ func (w *printer) expr(e tracestore.Expr, place int) {
 		w.not(e.Expr)
 	case tracestore.Cond:
 		w.cond(e)
+	case tracestore.Compare:
+		w.compare(e)
 	}
+}
+
+func (w *printer) compare(c tracestore.Compare) {
+	w.operand(c.Left, precAdd)
+	if c.Op == tracestore.Exists {
+		w.WriteString(" != nil")
+		return
+	}
+	w.WriteString(opText(c.Op))
+	w.operand(c.Right, precAdd)
 }
 
 func (w *printer) or(parts tracestore.Or, place int) {
@@ -100,14 +251,24 @@ func (w *printer) or(parts tracestore.Or, place int) {
 		w.WriteString("false")
 		return
 	}
-	w.parenthesized(exprOr < place && len(parts) > 1, func() {
+	w.parenthesized(exprLogic < place && len(parts) > 1, func() {
 		for i, part := range parts {
 			if i > 0 {
 				w.WriteString(" || ")
 			}
-			w.expr(part, exprAnd)
+			w.part(part, i)
 		}
 	})
+}
+
+// part writes the part of a conjunction or disjunction at an index. The first one needs no
+// parentheses.
+func (w *printer) part(e tracestore.Expr, at int) {
+	if at == 0 && !w.clear {
+		w.expr(e, exprLogic)
+		return
+	}
+	w.expr(e, exprAtom)
 }
 
 func (w *printer) and(parts tracestore.And, place int) {
@@ -115,7 +276,11 @@ func (w *printer) and(parts tracestore.And, place int) {
 		w.WriteString("true")
 		return
 	}
-	w.parenthesized(exprAnd < place, func() {
+	if like, ok := isNotLike(parts); ok && len(parts) == 2 {
+		w.comparison(like, " !~ ", literal(like))
+		return
+	}
+	w.parenthesized(exprLogic < place, func() {
 		for i := 0; i < len(parts); i++ {
 			if i > 0 {
 				w.WriteString(" && ")
@@ -125,7 +290,7 @@ func (w *printer) and(parts tracestore.And, place int) {
 				i++
 				continue
 			}
-			w.expr(parts[i], exprAtom)
+			w.part(parts[i], i)
 		}
 	})
 }
@@ -162,7 +327,7 @@ func (w *printer) not(e tracestore.Expr) {
 		w.WriteString(FormatField(c.Field))
 		return
 	}
-	w.parenthesized(!isConstantExpr(e), func() { w.expr(e, exprOr) })
+	w.parenthesized(!isConstantExpr(e), func() { w.expr(e, exprLogic) })
 }
 
 // isConstantExpr reports whether an expression is formatted as true or false.
@@ -233,6 +398,20 @@ func opText(op tracestore.Op) string {
 
 // FormatField returns the name of a field, which Parse parses as the same field, as in Format.
 func FormatField(f tracestore.Field) string {
+	if f.Parent {
+		f.Parent = false
+		name := FormatField(f)
+		switch {
+		case f.Place == tracestore.Service:
+			return parentPrefix + "resource.service.name"
+		case f.Place == tracestore.AnyAttribute:
+			if strings.HasPrefix(f.Key, "span.") || strings.HasPrefix(f.Key, "resource.") {
+				return parentPrefix + quotedText(f.Key)
+			}
+			return parentPrefix + name[1:]
+		}
+		return parentPrefix + name
+	}
 	if f.Place.HasKey() {
 		return f.Place.Info().Name + keyText(f.Key)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 type kind uint8
@@ -28,6 +30,7 @@ type token struct {
 	plain      int    // of a word: number of bytes of text before its first quoted part
 	begin, end int    // offsets in the search
 	msg        string
+	value      *otlpdata.Value // of a number that was calculated
 }
 
 // is reports whether the token is the given operator or bracket.
@@ -56,8 +59,7 @@ type lexer struct {
 }
 
 func (l *lexer) next() token {
-	rest := strings.TrimLeftFunc(l.text[l.at:], unicode.IsSpace)
-	l.at = len(l.text) - len(rest)
+	rest := l.skipSpace()
 	t := token{begin: l.at}
 	c, size := utf8.DecodeRuneInString(rest)
 	switch {
@@ -65,7 +67,7 @@ func (l *lexer) next() token {
 		t.kind = end
 	case c == '"' || c == '`':
 		t.kind = quoted
-		l.quoted(&t)
+		l.quoted(&t, false)
 	case startsNumber(rest):
 		t.kind = number
 		l.at += numberLen(rest)
@@ -79,6 +81,23 @@ func (l *lexer) next() token {
 	return t
 }
 
+// skipSpace skips white space and comments, and returns the rest of the text. It does not skip an
+// open comment.
+func (l *lexer) skipSpace() string {
+	for {
+		rest := strings.TrimLeftFunc(l.text[l.at:], unicode.IsSpace)
+		if strings.HasPrefix(rest, "//") {
+			_, rest, _ = strings.Cut(rest, "\n")
+		} else if inside, ok := strings.CutPrefix(rest, "/*"); ok && strings.Contains(inside, "*/") {
+			_, rest, _ = strings.Cut(inside, "*/")
+		} else {
+			l.at = len(l.text) - len(rest)
+			return rest
+		}
+		l.at = len(l.text) - len(rest)
+	}
+}
+
 // fail turns the token into an invalid one with n bytes.
 func (t *token) fail(l *lexer, n int, msg string) {
 	t.kind, t.msg = invalid, msg
@@ -89,7 +108,7 @@ func (t *token) fail(l *lexer, n int, msg string) {
 // which the parser has specific errors.
 func isOperator(s string) bool {
 	switch s {
-	case "!>>", "!<<", "&>>", "&<<",
+	case "!>>", "!<<", "&>>", "&<<", "/*",
 		"&&", "||", ">>", "<<", ">=", "<=", "!=", "!~", "=~", "==", "!>", "!<", "&>", "&<", "&~",
 		"{", "}", "(", ")", ",", "|", "=", "<", ">", "!", "~", "+", "-", "*", "/", "%", "^", "&":
 		return true
@@ -115,7 +134,7 @@ func (l *lexer) operator(t *token, size int) {
 }
 
 func startsNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
+	s = strings.TrimPrefix(s, ".")
 	return s != "" && s[0] >= '0' && s[0] <= '9'
 }
 
@@ -125,7 +144,6 @@ func numberLen(s string) int {
 	for i, c := range s {
 		switch {
 		case unicode.IsLetter(c) || unicode.IsDigit(c) || c == '.' || c == '_':
-		case c == '-' && i == 0:
 		case (c == '-' || c == '+') && (s[i-1] == 'e' || s[i-1] == 'E') && isDigits(s[i+1:min(i+2, len(s))]):
 		default:
 			return i
@@ -141,18 +159,25 @@ func isWordRune(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_.-/:@", c)
 }
 
+// isAttributeRune reports whether keys of attributes may contain c without quotes if the name
+// begins with a scope.
+func isAttributeRune(c rune) bool {
+	return !unicode.IsSpace(c) && !strings.ContainsRune("{}()=~!<>&|^,\"", c)
+}
+
 // word reads a name. Parts after a dot may be in double quotes: span."a b".c.
 func (l *lexer) word(t *token) {
 	var text strings.Builder
 	t.kind, t.plain = word, -1
+	attribute := false
 	for l.at < len(l.text) {
-		rest := l.text[l.at:]
-		if rest[0] == '"' && strings.HasSuffix(l.text[t.begin:l.at], ".") {
+		c, size := utf8.DecodeRuneInString(l.text[l.at:])
+		if c == '"' && (attribute || l.text[l.at-1] == '.') {
 			if t.plain < 0 {
 				t.plain = text.Len()
 			}
 			part := token{begin: l.at}
-			if l.quoted(&part); part.kind == invalid {
+			if l.quoted(&part, true); part.kind == invalid {
 				part.end = l.at
 				*t = part
 				return
@@ -160,18 +185,12 @@ func (l *lexer) word(t *token) {
 			text.WriteString(part.text)
 			continue
 		}
-		n := strings.IndexFunc(rest, func(c rune) bool { return c == '.' || !isWordRune(c) })
-		switch {
-		case n < 0:
-			n = len(rest)
-		case rest[n] == '.':
-			n++
-		}
-		if n == 0 {
+		if !isWordRune(c) && !(attribute && isAttributeRune(c)) {
 			break
 		}
-		text.WriteString(rest[:n])
-		l.at += n
+		text.WriteString(l.text[l.at : l.at+size])
+		l.at += size
+		attribute = attribute || c == '.' && (text.Len() == 1 || isScope(text.String()[:text.Len()-1]) || text.String() == parentPrefix)
 	}
 	if t.text = text.String(); t.plain < 0 {
 		t.plain = len(t.text)
@@ -180,8 +199,9 @@ func (l *lexer) word(t *token) {
 
 const unclosed = "missing closing quote"
 
-// quoted reads "..." with the escapes of Go, or `...` without escapes.
-func (l *lexer) quoted(t *token) {
+// quoted reads "..." with the escapes of Go, or `...` without escapes. lines permits line feeds in
+// double quotes.
+func (l *lexer) quoted(t *token, lines bool) {
 	rest := l.text[l.at:]
 	if rest[0] == '`' {
 		n := strings.IndexByte(rest[1:], '`')
@@ -194,13 +214,13 @@ func (l *lexer) quoted(t *token) {
 		return
 	}
 	n := 1
-	for n < len(rest) && rest[n] != '"' && rest[n] != '\n' {
+	for n < len(rest) && rest[n] != '"' && (lines || rest[n] != '\n') {
 		if rest[n] == '\\' {
 			n++
 		}
 		n++
 	}
-	if n >= len(rest) || rest[n] == '\n' {
+	if n >= len(rest) || rest[n] != '"' {
 		t.fail(l, min(n, len(rest)), unclosed+"; write \\n for a line feed")
 		return
 	}

@@ -51,7 +51,7 @@ func randomExpr(r *rand.Rand, depth int) string {
 
 func randomCondition(r *rand.Rand) string {
 	attribute := func() string {
-		return oneFrom(r, `.a span.b resource.c event.d link.e instrumentation.f http.x ."q.\"" span."x\\y".z service.name`)
+		return oneFrom(r, `.a span.b resource.c event.d link.e instrumentation.f http.x ."q.\"" span."x\\y".z parent.a`)
 	}
 	equality := func() string { return oneFrom(r, "= !=") }
 	order := func() string { return oneFrom(r, "= != < <= > >=") }
@@ -73,7 +73,7 @@ func randomCondition(r *rand.Rand) string {
 	case 7:
 		return oneFrom(r, `error root`) + equality() + oneFrom(r, "true false")
 	case 8:
-		return attribute() + equality() + "nil"
+		return attribute() + oneFrom(r, "!=nil =nil")
 	case 9:
 		return oneFrom(r, `"u-1247" !"a.*\\b" !!"É\n" text="x" text=~"(?i).*a+.*" text!~"(?i).*b.*"`)
 	}

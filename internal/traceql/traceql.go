@@ -1,4 +1,4 @@
-// Package traceql parses and formats the search language, a subset of TraceQL;
+// Package traceql parses and formats the search language, TraceQL with additions;
 // docs/search-language.md is its reference. The result of parsing is a [storequery.SpanSet], with
 // which storequery.Find searches a store.
 package traceql
@@ -26,7 +26,12 @@ type Query struct {
 	Set storequery.SpanSet
 	// Select lists the additional fields requested with `| select(...)`.
 	Select []tracestore.Field
+	// Hints are the names and values in `with (...)`. Searches ignore them.
+	Hints []Hint
 }
+
+// Hint is a name and a value as written in `with (name=value)`, without quotes.
+type Hint struct{ Name, Value string }
 
 // Parse parses a search. The error is an [*Error].
 func Parse(text string) (Query, error) {

@@ -53,7 +53,8 @@ func TestParse(t *testing.T) {
 		{`{false}`, selected(tracestore.Or{})},
 		{`{ true && span.a = 1 && true }`, selected(a)},
 		{`{ span.a = 1 && (span.b = 2 && span.c = 3) }`, selected(tracestore.And{a, b, c})},
-		{`{ span.a = 1 || span.b = 2 && span.c = 3 }`, selected(tracestore.Or{a, tracestore.And{b, c}})},
+		{`{ span.a = 1 || span.b = 2 && span.c = 3 }`, selected(tracestore.And{tracestore.Or{a, b}, c})},
+		{`{ span.a = 1 || (span.b = 2 && span.c = 3) }`, selected(tracestore.Or{a, tracestore.And{b, c}})},
 		{`{ !(span.a = 1) }`, selected(tracestore.Not{Expr: a})},
 		{`{ !!(span.a = 1) }`, selected(a)},
 		{`{ 1 = span.a }`, sa},
@@ -81,10 +82,12 @@ func TestParse(t *testing.T) {
 		{`{ childCount > 3 }`, selected(cmp(tracestore.ChildCount, "", tracestore.Gt, num(3)))},
 		{`{ server != kind }`, selected(cmp(tracestore.Kind, "", tracestore.Ne, str("server")))},
 		{`{ duration >= 1d2h3m4.5s6ms7us8ns }`, selected(cmp(tracestore.Duration, "", tracestore.Ge, num(93784506007008)))},
-		{`{span.a=1}>{span.b=2}>>{span.c=3}`, storequery.Descendant{
-			Ancestors: storequery.Child{Parents: sa, Spans: sb}, Spans: sc}},
-		{`{span.a=1}||{span.b=2}&&{span.c=3}>{}`, storequery.Or{
-			Left: sa, Right: storequery.And{Left: sb, Right: storequery.Child{Parents: sc, Spans: selected(nil)}}}},
+		{`{span.a=1}>{span.b=2}>>{span.c=3}`, storequery.Relation{
+			Left: storequery.Relation{Kind: storequery.Child, Left: sa, Right: sb}, Right: sc}},
+		{`{span.a=1}||{span.b=2}&&{span.c=3}>{}`, storequery.And{Left: storequery.Or{Left: sa, Right: sb},
+			Right: storequery.Relation{Kind: storequery.Child, Left: sc, Right: selected(nil)}}},
+		{`{span.a=1}||({span.b=2}&&{span.c=3}>{})`, storequery.Or{
+			Left: sa, Right: storequery.And{Left: sb, Right: storequery.Relation{Kind: storequery.Child, Left: sc, Right: selected(nil)}}}},
 		{`({span.a=1}||{span.b=2})&&{span.c=3}`, storequery.And{Left: storequery.Or{Left: sa, Right: sb}, Right: sc}},
 		{`{span.a=1}&&({span.b=2}&&{span.c=3})`, storequery.And{Left: sa, Right: storequery.And{Left: sb, Right: sc}}},
 	} {
@@ -273,7 +276,7 @@ func TestHostile(t *testing.T) {
 		strings.Repeat("(", MaxText), "{" + strings.Repeat("(", MaxText-1), "{" + strings.Repeat("!", MaxText-1),
 		strings.Repeat("{}>>", MaxText/4), "{." + strings.Repeat("\"\".", MaxText/3-1), strings.Repeat("{", 1<<20), strings.Repeat("\xff", 1<<20),
 		`{.a=~"((((a{30}){30}){30}){30})"}`, `{.a=~"` + strings.Repeat("(", 900) + `"}`, `{.a=~"(` + strings.Repeat(`\\pL`, 200) + `){30}"}`,
-		"{" + strings.Repeat(`name=~"x*"||`, 1000) + "}", "{duration>0." + strings.Repeat("0", 10_000) + "}",
+		"{" + strings.Repeat(`name=~"x*"||`, 1000) + "}", "{duration>0." + strings.Repeat("0", 10_000) + "q}",
 	} {
 		_, err := Parse(text)
 		var e *Error

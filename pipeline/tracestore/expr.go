@@ -6,7 +6,8 @@ import (
 	"regexp"
 )
 
-// Expr is a condition on one span: [And], [Or], [Not] or [Cond]. nil holds for every span.
+// Expr is a condition on one span: [And], [Or], [Not], [Cond] or [Compare]. nil holds for every
+// span.
 type Expr interface{ isExpr() }
 
 // And holds if all parts hold. An empty And holds for every span.
@@ -28,18 +29,28 @@ type Cond struct {
 	Value Literal
 }
 
-func (And) isExpr()  {}
-func (Or) isExpr()   {}
-func (Not) isExpr()  {}
-func (Cond) isExpr() {}
+func (And) isExpr()     {}
+func (Or) isExpr()      {}
+func (Not) isExpr()     {}
+func (Cond) isExpr()    {}
+func (Compare) isExpr() {}
 
 // Field identifies the values that a condition tests.
 type Field struct {
 	Place Place
 	Key   string // of an attribute; "" for properties
+	// Parent means the first value in the parent of the span; see Span.Parent. Like fields of the
+	// trace, such fields are only in conditions of the search language.
+	Parent bool
 }
 
-// Fields yields the field of each [Cond] in e, including repeated fields.
+// OfTrace reports whether values depend on the whole trace.
+func (f Field) OfTrace() bool { return f.Parent || f.Place.OfTrace() }
+
+// OfSpan reports whether spans of a trace may have different values.
+func (f Field) OfSpan() bool { return f.Parent || f.Place.OfSpan() }
+
+// Fields yields the field of each [Cond] and [Compare] in e, including repeated fields.
 func Fields(e Expr) iter.Seq[Field] {
 	return func(yield func(Field) bool) { eachField(e, yield) }
 }
@@ -56,6 +67,8 @@ func eachField(e Expr, yield func(Field) bool) bool {
 		return eachField(e.Expr, yield)
 	case Cond:
 		return yield(e.Field)
+	case Compare:
+		return eachOperandField(e.Left, yield) && eachOperandField(e.Right, yield)
 	}
 	for _, part := range parts {
 		if !eachField(part, yield) {

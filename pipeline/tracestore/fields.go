@@ -42,6 +42,14 @@ const (
 	RootName      // Summary.RootName of the trace
 	ChildCount    // number of spans whose parent is the span; see Span.Children
 	ErrorGroup    // failure.Group of a span with the status error; other spans have none
+	TraceID       // 32 hex digits
+	SpanID        // 16 hex digits
+	NestedLeft    // NestedSet.Left
+	NestedRight   // NestedSet.Right
+	NestedParent  // NestedSet.Parent
+	EventTime     // nanoseconds from the start of the span to each event
+	LinkTraceID   // of each link, 32 hex digits
+	LinkSpanID    // of each link, 16 hex digits
 )
 
 // FieldType is the type of the literals that fields of a place are compared with.
@@ -192,6 +200,52 @@ var places = [...]PlaceInfo{
 			return otlpdata.StringValue(failure.Group(s.Resource.Service, s.Span)), true
 		},
 	},
+	{
+		Place: TraceID, Name: "trace:id", TraceQL: []string{"trace:id"}, Type: TextField, Doc: "text: 32 hex digits", OfTrace: true,
+		value: ofTrace(func(t *Summary) otlpdata.Value { return otlpdata.StringValue(t.ID.String()) }),
+	},
+	{
+		Place: SpanID, Name: "span:id", TraceQL: []string{"span:id"}, Type: TextField, Doc: "text: 16 hex digits",
+		OfTrace: true, PerSpan: true,
+		value: func(s Span) (otlpdata.Value, bool) { return otlpdata.StringValue(s.SpanID.String()), s.Nested != nil },
+	},
+	{
+		Place: NestedLeft, Name: "nestedSetLeft", TraceQL: []string{"nestedSetLeft"}, Type: NumberField,
+		Doc: "numbers: the position of the span in its trace", OfTrace: true, PerSpan: true,
+		value: nested(func(n NestedSet) int32 { return n.Left }),
+	},
+	{
+		Place: NestedRight, Name: "nestedSetRight", TraceQL: []string{"nestedSetRight"}, Type: NumberField,
+		Doc: "numbers: the position after the descendants of the span", OfTrace: true, PerSpan: true,
+		value: nested(func(n NestedSet) int32 { return n.Right }),
+	},
+	{
+		Place: NestedParent, Name: "nestedSetParent", TraceQL: []string{"nestedSetParent"}, Type: NumberField,
+		Doc: "numbers: `nestedSetLeft` of the parent, -1 for roots", OfTrace: true, PerSpan: true,
+		value: nested(func(n NestedSet) int32 { return n.Parent }),
+	},
+	{
+		Place: EventTime, Name: "event:timeSinceStart", TraceQL: []string{"event:timeSinceStart"}, Type: DurationField,
+		Doc: "durations: from the start of the span to the event; one value for each event", OfTrace: true, PerSpan: true,
+	},
+	{
+		Place: LinkTraceID, Name: "link:traceID", TraceQL: []string{"link:traceID"}, Type: TextField,
+		Doc: "text: 32 hex digits; one value for each link", OfTrace: true, PerSpan: true,
+	},
+	{
+		Place: LinkSpanID, Name: "link:spanID", TraceQL: []string{"link:spanID"}, Type: TextField,
+		Doc: "text: 16 hex digits; one value for each link", OfTrace: true, PerSpan: true,
+	},
+}
+
+// nested returns the function value of a number in NestedSet.
+func nested(of func(NestedSet) int32) func(Span) (otlpdata.Value, bool) {
+	return func(s Span) (v otlpdata.Value, ok bool) {
+		if s.Nested == nil {
+			return v, false
+		}
+		return otlpdata.IntValue(int64(of(s.Nested()))), true
+	}
 }
 
 // ofTrace returns the function value of a property of the trace.

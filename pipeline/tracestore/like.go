@@ -34,8 +34,23 @@ func WithContext(ctx context.Context, e Expr) Expr {
 			e.Value.time = newPatternCost(ctx, e.Value.Regexp)
 		}
 		return e
+	case Compare:
+		e.Left, e.Right = OperandWithContext(ctx, e.Left), OperandWithContext(ctx, e.Right)
+		return e
 	}
 	return e
+}
+
+// OperandWithContext is [WithContext] for the conditions in an operand.
+func OperandWithContext(ctx context.Context, o Operand) Operand {
+	switch o := o.(type) {
+	case Arithmetic:
+		o.Left, o.Right = OperandWithContext(ctx, o.Left), OperandWithContext(ctx, o.Right)
+		return o
+	case Truth:
+		return Truth{WithContext(ctx, o.Expr)}
+	}
+	return o
 }
 
 // WithContext returns a with the condition of its selection as returned by [WithContext].

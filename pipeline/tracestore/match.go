@@ -32,6 +32,8 @@ func Match(e Expr, s Span) bool {
 		return !Match(e.Expr, s)
 	case Cond:
 		return e.match(s)
+	case Compare:
+		return e.match(s)
 	}
 	return false
 }
@@ -99,6 +101,14 @@ func (f Field) Values(s Span) iter.Seq[otlpdata.Value] {
 
 // visit calls yield with the values of the field in s until it returns false.
 func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
+	if f.Parent {
+		if s.Parent != nil {
+			if v, ok := s.Parent(f); ok {
+				yield(v)
+			}
+		}
+		return
+	}
 	if f.Place.known() && places[f.Place].value != nil {
 		if v, ok := places[f.Place].value(s); ok {
 			yield(v)
@@ -122,6 +132,24 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 	case EventName:
 		for i := range s.Events {
 			if !yield(otlpdata.StringValue(s.Events[i].Name)) {
+				return
+			}
+		}
+	case EventTime:
+		for i := 0; s.Nested != nil && i < len(s.Events); i++ {
+			if !yield(otlpdata.DoubleValue(float64(s.Events[i].Time) - float64(s.Start))) {
+				return
+			}
+		}
+	case LinkTraceID:
+		for i := 0; s.Nested != nil && i < len(s.Links); i++ {
+			if !yield(otlpdata.StringValue(s.Links[i].TraceID.String())) {
+				return
+			}
+		}
+	case LinkSpanID:
+		for i := 0; s.Nested != nil && i < len(s.Links); i++ {
+			if !yield(otlpdata.StringValue(s.Links[i].SpanID.String())) {
 				return
 			}
 		}

@@ -78,7 +78,7 @@ func TestMatchConditions(t *testing.T) {
 	b := batchOf(t, richSpan)
 	f := func(want bool, p Place, key string, op Op, l Literal) {
 		t.Helper()
-		if got := matches(t, b, Cond{Field{p, key}, op, l}); got != want {
+		if got := matches(t, b, Cond{Field{Place: p, Key: key}, op, l}); got != want {
 			t.Errorf("place %d %q op %d %+v: %t, want %t", p, key, op, l, got, want)
 		}
 	}
@@ -190,7 +190,7 @@ func TestMatchCombinations(t *testing.T) {
 	f(false, Not{yes})
 	f(false, Not{nil})
 	f(true, Not{And{yes, Not{Or{yes, no}}}})
-	f(true, Not{Cond{Field{AnyAttribute, "missing"}, Eq, Text("")}})
+	f(true, Not{Cond{Field{Key: "missing"}, Eq, Text("")}})
 }
 
 // TestMatchLongText checks that a regular expression sees only the beginning of a long text, cut

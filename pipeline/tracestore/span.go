@@ -13,7 +13,17 @@ type Span struct {
 	// Children returns the number of direct children of the span. Like Trace, it is nil unless the
 	// whole trace is known. It is valid as long as the span.
 	Children func() int
+	// Parent returns the first value of a field, without Field.Parent, in the parent of the span.
+	// It is set as Children is.
+	Parent func(Field) (v otlpdata.Value, ok bool)
+	// Nested returns the position of the span in its trace. It is set as Children is.
+	Nested func() NestedSet
 }
+
+// NestedSet is the position of a span in its trace. Left and Right count the first and the last
+// visit of each span when the tree of the trace is walked, from 1; Parent is Left of the parent, or
+// -1 for a root. All are 0 for a span whose parent or another ancestor is not in the trace.
+type NestedSet struct{ Left, Right, Parent int32 }
 
 // WalkSpans calls visit for each span of a batch, in wire order. The span is valid only during the
 // call; see [otlpdata.Walk]. An error of visit ends the walk and is returned.

@@ -55,3 +55,55 @@ func (a *ancestry) resolveCycle(from int, set []bool) {
 	}
 	a.path = a.path[:from]
 }
+
+// ancestorsOf reports for each span whether it is an ancestor of a span in set. A span is not its
+// own ancestor.
+func (a *ancestry) ancestorsOf(set []bool, parents []int32) []bool {
+	a.out = append(a.out[:0], make([]bool, len(parents))...)
+	children, below := make([]int, len(parents)), make([]int, len(parents)) // below: spans in set
+	for _, p := range parents {
+		if p >= 0 {
+			children[p]++
+		}
+	}
+	count := func(i int32) int {
+		if set[i] {
+			return below[i] + 1
+		}
+		return below[i]
+	}
+	a.path = a.path[:0] // spans whose children are all counted
+	for i := range parents {
+		if children[i] == 0 {
+			a.path = append(a.path, int32(i))
+		}
+	}
+	for n := 0; n < len(a.path); n++ {
+		i := a.path[n]
+		a.out[i] = below[i] > 0
+		if p := parents[i]; p >= 0 {
+			below[p] += count(i)
+			if children[p]--; children[p] == 0 {
+				a.path = append(a.path, p)
+			}
+		}
+	}
+	for i := range parents { // the others are ancestors of each other
+		if children[i] <= 0 {
+			continue
+		}
+		total, first := 0, int32(i)
+		for at := first; children[at] > 0; at = parents[at] {
+			total += count(at)
+			children[at] = -1
+		}
+		for at := first; children[at] < 0; at = parents[at] {
+			own := 0
+			if set[at] {
+				own = 1
+			}
+			a.out[at], children[at] = total > own, 0
+		}
+	}
+	return a.out
+}

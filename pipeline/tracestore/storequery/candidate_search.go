@@ -48,6 +48,9 @@ func findByCandidates(ctx context.Context, kept *keptState, step search, set Spa
 	if c := q.After; c.Set && c.Start < s.to {
 		s.inner.To = timeOf(c.Start)
 	}
+	if id, ok := traceID(set, q.Where); ok {
+		s.rare, s.rareKnown, s.narrowTried = []tracestore.TraceRef{{ID: id}}, true, true
+	}
 	if !s.rareKnown {
 		var err error
 		if s.candidates, err = s.reader.Find(ctx, s.inner, tracestore.WantFull); err != nil {

@@ -67,6 +67,7 @@ func (s *Search) Find(ctx context.Context, q tracestore.Query) (*tracestore.Resu
 		span, trace, mixed := splitTrace(where)
 		switch {
 		case mixed:
+		case onlyTrace(trace):
 		case trace == nil:
 			q.Where = where
 			return s.reader.Find(ctx, q, s.want)
@@ -75,6 +76,12 @@ func (s *Search) Find(ctx context.Context, q tracestore.Query) (*tracestore.Resu
 		}
 	}
 	return findByCandidates(ctx, &s.kept, search{reader: s.reader, query: q, want: s.want}, set)
+}
+
+// onlyTrace reports whether a condition holds for at most one trace, whose id is known.
+func onlyTrace(trace tracestore.Expr) bool {
+	_, ok := traceID(Select{trace}, nil)
+	return ok
 }
 
 // Close releases the memory of the search.

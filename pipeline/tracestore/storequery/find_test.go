@@ -157,7 +157,7 @@ func find(
 func rareSets() map[string]SpanSet {
 	return map[string]SpanSet{
 		"summaries":  Select{equals(tracestore.RootName, "rare")},
-		"candidates": Descendant{Ancestors: namedSpans("rare"), Spans: Select{}},
+		"candidates": Relation{Left: namedSpans("rare"), Right: Select{}},
 	}
 }
 
@@ -222,12 +222,12 @@ func TestFindDamage(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	const traces, maxScanned = 2000, 300
 	store := newFakeStore(t, append(manyNames(traces, traces), "rare")...)
-	rare, none := rareSets()["candidates"], Descendant{Ancestors: namedSpans("none"), Spans: Select{}}
+	rare, none := rareSets()["candidates"], Relation{Left: namedSpans("none"), Right: Select{}}
 	for _, tc := range []struct {
 		set  SpanSet
 		want int
 	}{
-		{rare, 2}, {none, 0}, {Or{none, rare}, 2}, {Or{none, And{none, Select{}}}, 0}, {Descendant{Ancestors: none, Spans: Select{}}, 0},
+		{rare, 2}, {none, 0}, {Or{none, rare}, 2}, {Or{none, And{none, Select{}}}, 0}, {Relation{Left: none, Right: Select{}}, 0},
 	} {
 		ids, o := find(t, t.Context(), store, tracestore.Query{}, tc.set, tracestore.WantSummaries)
 		if len(ids) != tc.want || !o.Complete() || o.Scanned > maxScanned {

@@ -20,9 +20,13 @@ type setMatcher struct {
 	needsTrace   bool              // conditions depend on the whole trace
 	needsSummary bool              // conditions or the caller need the summary
 	needsParents bool
+	pipelines    bool                 // the set has a Pipeline
+	operands     []tracestore.Operand // of stages, in the order of evaluation
+	parentFields []tracestore.Field   // fields of parents in conditions and operands, without Field.Parent
 
-	walk     spanWalk // over the trace that was evaluated
-	selected []bool   // by span: the result
+	walk     spanWalk    // over the trace that was evaluated
+	selected []bool      // by span: the result
+	groups   []spanGroup // if pipelines: the result
 	starts   []uint64
 	summary  tracestore.Summary // set if needsSummary
 
@@ -30,13 +34,29 @@ type setMatcher struct {
 	duplicate    []bool   // by span
 	summarySpans []tracestore.SummarySpan
 	members      []member
-	origins      []identity // of members, in order of arrival
-	parents      []int32    // by span; negative if it has none. Empty until needed
-	childCounts  []int      // by span. Empty until needed
+	origins      []identity             // of members, in order of arrival
+	parents      []int32                // by span; orphan or root if it has none. Empty until needed
+	childCounts  []int                  // by span. Empty until needed
+	nested       []tracestore.NestedSet // by span. Empty until needed
+	values       [][]otlpdata.Value     // by operand, by span; no value is empty
+	parentValues [][]parentValue        // by field in parentFields, by span
+	nextOperand  int                    // index of the next operand
 	finder       ParentFinder
 	callSpans    []CallSpan
 	nextCond     int // index of the condition of the next Select
 	ancestry     ancestry
+}
+
+// Parents of spans without one.
+const (
+	orphan int32 = -1 // the parent is not in the trace
+	root   int32 = -2
+)
+
+// parentValue is the first value of a field that a condition on its children uses.
+type parentValue struct {
+	value otlpdata.Value
+	ok    bool
 }
 
 // member is a span from which parents are resolved.
@@ -53,7 +73,8 @@ func newSetMatcher(set SpanSet, also tracestore.Expr) *setMatcher {
 	if also != nil {
 		m.addConditions(Select{also})
 	}
-	m.truth = make([][]bool, len(m.conds))
+	m.truth, m.values = make([][]bool, len(m.conds)), make([][]otlpdata.Value, len(m.operands))
+	m.parentValues = make([][]parentValue, len(m.parentFields))
 	return m
 }
 
@@ -64,20 +85,44 @@ func (m *setMatcher) addConditions(set SpanSet) {
 		_, trace := PlacesOf(s.Where)
 		m.needsTrace, m.needsSummary = m.needsTrace || trace, m.needsSummary || trace
 		m.conds = append(m.conds, s.Where)
+		for f := range tracestore.Fields(s.Where) {
+			m.addParentField(f)
+		}
 	case And:
 		m.addConditions(s.Left)
 		m.addConditions(s.Right)
 	case Or:
 		m.addConditions(s.Left)
 		m.addConditions(s.Right)
-	case Descendant:
+	case Relation:
 		m.needsParents = true
-		m.addConditions(s.Ancestors)
-		m.addConditions(s.Spans)
-	case Child:
-		m.needsParents = true
-		m.addConditions(s.Parents)
-		m.addConditions(s.Spans)
+		m.addConditions(s.Left)
+		m.addConditions(s.Right)
+	case Pipeline:
+		m.pipelines = true
+		m.addConditions(s.Set)
+		for _, stage := range s.Stages {
+			stageOperands(stage, m.addOperand, m.addConditions)
+		}
+	}
+}
+
+func (m *setMatcher) addOperand(o tracestore.Operand) {
+	m.operands = append(m.operands, o)
+	tracestore.OperandFields(o, func(f tracestore.Field) bool {
+		m.needsTrace, m.needsSummary = m.needsTrace || f.OfTrace(), m.needsSummary || f.OfTrace()
+		m.addParentField(f)
+		return true
+	})
+}
+
+func (m *setMatcher) addParentField(f tracestore.Field) {
+	if !f.Parent {
+		return
+	}
+	m.needsParents, f.Parent = true, false
+	if !slices.Contains(m.parentFields, f) {
+		m.parentFields = append(m.parentFields, f)
 	}
 }
 
@@ -90,6 +135,10 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 		duplicate := dedup != nil && !dedup.First(s)
 		m.duplicate = append(m.duplicate, duplicate)
 		m.starts = append(m.starts, s.Start)
+		for i, f := range m.parentFields {
+			v, ok := tracestore.ValueOf(f, s)
+			m.parentValues[i] = append(m.parentValues[i], parentValue{v, ok})
+		}
 		if !duplicate {
 			m.record(s)
 		}
@@ -110,7 +159,7 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 			return err
 		}
 	}
-	m.combine()
+	m.combine(ctx)
 	return ctx.Err() // conditions may be wrong, see tracestore.WithContext
 }
 
@@ -119,8 +168,10 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 func (m *setMatcher) each(visit func(s tracestore.Span, at int) error) error {
 	at := -1
 	children := func() int { return m.childCount(at) }
+	parent := func(f tracestore.Field) (otlpdata.Value, bool) { return m.parentValue(f, at) }
+	nested := func() tracestore.NestedSet { return m.nestedSet(at) }
 	return m.walk(func(s tracestore.Span) error {
-		if s.Children = children; m.needsSummary {
+		if s.Children, s.Parent, s.Nested = children, parent, nested; m.needsSummary {
 			s.Trace = &m.summary
 		}
 		at++
@@ -134,15 +185,6 @@ func (m *setMatcher) childCount(at int) int {
 	if len(m.childCounts) > 0 {
 		return m.childCounts[at]
 	}
-	if !m.needsParents { // members were not recorded
-		n := -1
-		_ = m.walk(func(s tracestore.Span) error { // cannot fail: this is not the first walk
-			if n++; !m.duplicate[n] {
-				m.addMember(s, n)
-			}
-			return nil
-		})
-	}
 	m.findParents()
 	m.childCounts = append(m.childCounts, make([]int, len(m.starts))...)
 	for _, parent := range m.parents {
@@ -153,10 +195,68 @@ func (m *setMatcher) childCount(at int) int {
 	return m.childCounts[at]
 }
 
+// parentValue returns the first value of a field in the parent of the span at an index.
+func (m *setMatcher) parentValue(f tracestore.Field, at int) (v otlpdata.Value, ok bool) {
+	m.findParents()
+	f.Parent = false
+	field, parent := slices.Index(m.parentFields, f), m.parents[at]
+	if field < 0 || parent < 0 {
+		return v, false
+	}
+	found := m.parentValues[field][parent]
+	return found.value, found.ok
+}
+
+// nestedSet returns the position of the span at an index. The first call numbers all spans.
+func (m *setMatcher) nestedSet(at int) tracestore.NestedSet {
+	if len(m.nested) > 0 {
+		return m.nested[at]
+	}
+	m.findParents()
+	m.nested = append(m.nested, make([]tracestore.NestedSet, len(m.starts))...)
+	first, next := make([]int32, len(m.starts)), make([]int32, len(m.starts)) // children: 1 + index
+	var roots []int32
+	for i := len(m.members) - 1; i >= 0; i-- { // so that the earliest child is first
+		switch span := m.members[i].at; m.parents[span] {
+		case orphan:
+		case root:
+			roots = append(roots, span)
+		default:
+			parent := m.parents[span]
+			next[span], first[parent] = first[parent], span+1
+		}
+	}
+	n := int32(0)
+	for len(roots) > 0 {
+		r := roots[len(roots)-1]
+		roots = roots[:len(roots)-1]
+		n++
+		m.nested[r] = tracestore.NestedSet{Left: n, Parent: -1}
+		for span := r; span >= 0; {
+			n++
+			if child := first[span] - 1; child >= 0 {
+				first[span] = next[child]
+				m.nested[child] = tracestore.NestedSet{Left: n, Parent: m.nested[span].Left}
+				span = child
+				continue
+			}
+			m.nested[span].Right = n
+			span = m.parents[span]
+		}
+	}
+	return m.nested[at]
+}
+
 func (m *setMatcher) reset() {
 	m.starts, m.duplicate, m.summarySpans = m.starts[:0], m.duplicate[:0], m.summarySpans[:0]
 	m.members, m.origins, m.parents, m.nextCond = m.members[:0], m.origins[:0], m.parents[:0], 0
-	m.childCounts = m.childCounts[:0]
+	m.childCounts, m.nested, m.nextOperand, m.groups = m.childCounts[:0], m.nested[:0], 0, nil
+	for i := range m.values {
+		m.values[i] = m.values[i][:0]
+	}
+	for i := range m.parentValues {
+		m.parentValues[i] = m.parentValues[i][:0]
+	}
 	for i := range m.truth {
 		m.truth[i] = m.truth[i][:0]
 	}
@@ -201,15 +301,39 @@ func (m *setMatcher) testConditions(ctx context.Context, s tracestore.Span, at i
 	for i, e := range m.conds {
 		m.truth[i] = append(m.truth[i], !m.duplicate[at] && tracestore.Match(e, s))
 	}
+	for i, o := range m.operands {
+		v, _ := tracestore.ValueOf(o, s)
+		m.values[i] = append(m.values[i], v)
+	}
 	return nil
 }
 
 // combine sets selected, after all conditions were evaluated.
-func (m *setMatcher) combine() {
-	m.selected = m.selectedBy(m.set)
+func (m *setMatcher) combine(ctx context.Context) {
+	if m.pipelines {
+		m.groups = m.groupsOf(ctx, m.set, m.everything())
+		m.selected = make([]bool, len(m.starts))
+		for _, g := range m.groups {
+			for _, i := range g.spans {
+				m.selected[i] = true
+			}
+		}
+	} else {
+		m.selected = m.selectedBy(m.set)
+	}
 	if m.also != nil {
 		intersect(m.selected, m.truth[m.nextCond])
 	}
+}
+
+// everything returns all spans as one group.
+func (m *setMatcher) everything() (g spanGroup) {
+	for i, duplicate := range m.duplicate {
+		if !duplicate {
+			g.spans = append(g.spans, int32(i))
+		}
+	}
+	return g
 }
 
 // selectedBy returns the spans that a part of the set selects. It reuses the slice of one of the
@@ -225,10 +349,8 @@ func (m *setMatcher) selectedBy(set SpanSet) []bool {
 		return unite(left, right)
 	case Or:
 		return unite(m.selectedBy(s.Left), m.selectedBy(s.Right))
-	case Descendant:
-		return m.descendants(m.selectedBy(s.Ancestors), m.selectedBy(s.Spans))
-	case Child:
-		return m.children(m.selectedBy(s.Parents), m.selectedBy(s.Spans))
+	case Relation:
+		return m.related(s, m.selectedBy(s.Left), m.selectedBy(s.Right))
 	}
 	m.nextCond++
 	return m.truth[m.nextCond-1]
@@ -249,34 +371,82 @@ func intersect(a, b []bool) {
 	}
 }
 
-// descendants removes the spans without an ancestor in ancestors.
-func (m *setMatcher) descendants(ancestors, spans []bool) []bool {
-	if !slices.Contains(ancestors, true) || !slices.Contains(spans, true) {
-		clear(spans)
-		return spans
+// related returns the spans that a relation selects. It changes left and right.
+func (m *setMatcher) related(r Relation, left, right []bool) []bool {
+	if !slices.Contains(right, true) || r.Mode != Unrelated && !slices.Contains(left, true) {
+		clear(right)
+		return right
 	}
 	m.findParents()
-	intersect(spans, m.ancestry.descendantsOf(ancestors, m.parents))
-	return spans
+	switch r.Mode {
+	case Unrelated:
+		for i, related := range m.relatives(r.Kind, left) {
+			right[i] = right[i] && !related
+		}
+		return right
+	case Both:
+		lefts := slices.Clone(m.relatives(inverse[r.Kind], right))
+		intersect(right, m.relatives(r.Kind, left))
+		intersect(left, lefts)
+		return unite(right, left)
+	}
+	intersect(right, m.relatives(r.Kind, left))
+	return right
 }
 
-// children removes the spans whose parent is not in parents.
-func (m *setMatcher) children(parents, spans []bool) []bool {
-	if !slices.Contains(parents, true) || !slices.Contains(spans, true) {
-		clear(spans)
-		return spans
+var inverse = [...]RelationKind{Descendant: Ancestor, Child: Parent, Ancestor: Descendant, Parent: Child, Sibling: Sibling}
+
+// relatives returns the spans that have a relation with a span of a set. The result is valid until
+// the next call.
+func (m *setMatcher) relatives(kind RelationKind, set []bool) []bool {
+	switch kind {
+	case Descendant:
+		return m.ancestry.descendantsOf(set, m.parents)
+	case Ancestor:
+		return m.ancestry.ancestorsOf(set, m.parents)
 	}
-	m.findParents()
-	for i, selected := range spans {
-		spans[i] = selected && m.parents[i] >= 0 && parents[m.parents[i]]
+	out := make([]bool, len(set))
+	children := make([]int, len(set)+1) // members of the set with each parent; the last count is of roots
+	parent := func(i int) int {
+		if m.parents[i] == root {
+			return len(set)
+		}
+		return int(m.parents[i])
 	}
-	return spans
+	for i, in := range set {
+		if p := parent(i); in && p >= 0 {
+			children[p]++
+		}
+	}
+	for i := range out {
+		switch p := parent(i); {
+		case kind == Parent:
+			out[i] = children[i] > 0
+		case p < 0:
+		case kind == Child:
+			out[i] = p < len(set) && set[p]
+		case set[i]:
+			out[i] = children[p] > 1
+		default:
+			out[i] = children[p] > 0
+		}
+	}
+	return out
 }
 
 // findParents sets parents, unless they are already set for this trace.
 func (m *setMatcher) findParents() {
 	if len(m.parents) > 0 {
 		return
+	}
+	if !m.needsParents { // members were not recorded
+		n := -1
+		_ = m.walk(func(s tracestore.Span) error { // cannot fail: this is not the first walk
+			if n++; !m.duplicate[n] {
+				m.addMember(s, n)
+			}
+			return nil
+		})
 	}
 	// Parents depend on the order of spans that share an id. This order must not depend on how a
 	// store returns them.
@@ -294,11 +464,13 @@ func (m *setMatcher) findParents() {
 	}
 	m.finder.Index(m.callSpans) // does not reorder them: its order is coarser
 	for range m.starts {
-		m.parents = append(m.parents, -1)
+		m.parents = append(m.parents, orphan)
 	}
 	for i := range m.members {
 		if p := m.finder.Parent(i); p >= 0 {
 			m.parents[m.members[i].at] = m.members[p].at
+		} else if m.members[i].call.Parent.IsZero() {
+			m.parents[m.members[i].at] = root
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // If many candidates yield few results, the search looks for a rarer condition: each trace that
-// matches And, Descendant or Child has a span for each operand, at any time. These limits keep the
+// matches And or Relation has a span for each operand, at any time. These limits keep the
 // cost low if there is no such condition.
 const (
 	candidatesBeforeNarrowing = 64      // candidates that are examined first
@@ -37,10 +37,19 @@ func appendNecessary(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
 	switch s := set.(type) {
 	case And:
 		return appendNecessary(appendNecessary(dst, s.Left), s.Right)
-	case Descendant:
-		return appendNecessary(appendNecessary(dst, s.Ancestors), s.Spans)
-	case Child:
-		return appendNecessary(appendNecessary(dst, s.Parents), s.Spans)
+	case Relation:
+		if s.Mode != Unrelated {
+			dst = appendNecessary(dst, s.Left)
+		}
+		return appendNecessary(dst, s.Right)
+	case Pipeline:
+		dst = appendNecessary(dst, s.Set)
+		for _, stage := range s.Stages {
+			if refine, ok := stage.(Refine); ok {
+				dst = appendNecessary(dst, refine.Set)
+			}
+		}
+		return dst
 	case Or:
 		left, right := appendNecessary(nil, s.Left), appendNecessary(nil, s.Right)
 		if len(left) > 0 && len(right) > 0 {

@@ -109,7 +109,7 @@ func TestSampledTraces(t *testing.T) {
 		}
 	}
 	q.Budget.Spans = 300
-	rare := Descendant{Ancestors: namedSpans("rare"), Spans: namedSpans("child")}
+	rare := Relation{Left: namedSpans("rare"), Right: namedSpans("child")}
 	got, err := AggregateSet(t.Context(), store, q, rare, SetAggregation{})
 	if err != nil || got.Spans != 60 || got.Share != 1 || !got.Complete() {
 		t.Errorf("rare condition: %+v, %v", got, err)

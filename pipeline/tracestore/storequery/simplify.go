@@ -1,15 +1,36 @@
 package storequery
 
-import "github.com/tracing-backend/tracing/pipeline/tracestore"
+import (
+	"encoding/hex"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
 
 // PlacesOf reports whether an expression uses fields that differ between the spans of a trace, and
 // fields that depend on the whole trace.
 func PlacesOf(e tracestore.Expr) (span, trace bool) {
 	for f := range tracestore.Fields(e) {
-		trace = trace || f.Place.OfTrace()
-		span = span || f.Place.OfSpan()
+		trace = trace || f.OfTrace()
+		span = span || f.OfSpan()
 	}
-	return span, trace
+	return span || hasCompare(e), trace || hasCompare(e)
+}
+
+// hasCompare reports whether an expression has a comparison of computed values.
+func hasCompare(e tracestore.Expr) bool {
+	switch e := e.(type) {
+	case tracestore.And:
+		return slices.ContainsFunc(e, hasCompare)
+	case tracestore.Or:
+		return slices.ContainsFunc(e, hasCompare)
+	case tracestore.Not:
+		return hasCompare(e.Expr)
+	case tracestore.Compare:
+		return true
+	}
+	return false
 }
 
 // matchNone holds for no span, as nil holds for all.
@@ -125,12 +146,23 @@ func assume(e tracestore.Expr, ofTrace, hold bool) tracestore.Expr {
 		return out
 	case tracestore.Not:
 		return tracestore.Not{Expr: assume(e.Expr, ofTrace, !hold)}
-	case tracestore.Cond:
-		if p := e.Field.Place; ofTrace && p.OfTrace() || !ofTrace && p.OfSpan() {
-			if hold {
-				return nil
-			}
+	case tracestore.Compare:
+		switch {
+		case !hold:
 			return matchNone
+		case ofTrace:
+			return e.Needed()
+		}
+		return nil
+	case tracestore.Cond:
+		if f := e.Field; ofTrace && f.OfTrace() || !ofTrace && f.OfSpan() {
+			switch {
+			case !hold:
+				return matchNone
+			case ofTrace && f.Place == tracestore.EventTime:
+				return tracestore.Cond{Field: tracestore.Field{Place: tracestore.EventName}, Op: tracestore.Exists}
+			}
+			return nil
 		}
 	}
 	return e
@@ -183,27 +215,21 @@ func conjuncts(dst []tracestore.Expr, e tracestore.Expr, negated bool) []tracest
 
 // simplifySet returns an equivalent set without nil and without an Or of two Selects.
 func simplifySet(set SpanSet) SpanSet {
-	switch s := set.(type) {
+	switch s := mapSet(set, simplifySet).(type) {
 	case nil:
 		return Select{}
 	case Select:
 		return Select{simplify(s.Where)}
-	case And:
-		return And{simplifySet(s.Left), simplifySet(s.Right)}
 	case Or:
-		left, right := simplifySet(s.Left), simplifySet(s.Right)
-		l, ok := left.(Select)
-		r, ok2 := right.(Select)
+		l, ok := s.Left.(Select)
+		r, ok2 := s.Right.(Select)
 		if ok && ok2 {
 			return Select{simplify(tracestore.Or{l.Where, r.Where})}
 		}
-		return Or{left, right}
-	case Descendant:
-		return Descendant{Ancestors: simplifySet(s.Ancestors), Spans: simplifySet(s.Spans)}
-	case Child:
-		return Child{Parents: simplifySet(s.Parents), Spans: simplifySet(s.Spans)}
+		return s
+	default:
+		return s
 	}
-	return set
 }
 
 // Cover returns a condition on single spans that holds for every span that a set may select. nil
@@ -219,10 +245,19 @@ func cover(set SpanSet) tracestore.Expr {
 		return simplify(tracestore.Or{cover(s.Left), cover(s.Right)})
 	case Or:
 		return simplify(tracestore.Or{cover(s.Left), cover(s.Right)})
-	case Descendant:
-		return cover(s.Spans)
-	case Child:
-		return cover(s.Spans)
+	case Relation:
+		if s.Mode == Both {
+			return simplify(tracestore.Or{cover(s.Left), cover(s.Right)})
+		}
+		return cover(s.Right)
+	case Pipeline:
+		all := tracestore.And{cover(s.Set)}
+		for _, stage := range s.Stages {
+			if refine, ok := stage.(Refine); ok {
+				all = append(all, cover(refine.Set))
+			}
+		}
+		return simplify(all)
 	}
 	return nil
 }
@@ -237,10 +272,32 @@ func coverTrace(set SpanSet) tracestore.Expr {
 		return simplify(tracestore.And{coverTrace(s.Left), coverTrace(s.Right)})
 	case Or:
 		return simplify(tracestore.Or{coverTrace(s.Left), coverTrace(s.Right)})
-	case Descendant:
-		return simplify(tracestore.And{coverTrace(s.Ancestors), coverTrace(s.Spans)})
-	case Child:
-		return simplify(tracestore.And{coverTrace(s.Parents), coverTrace(s.Spans)})
+	case Relation:
+		if s.Mode == Unrelated {
+			return coverTrace(s.Right)
+		}
+		return simplify(tracestore.And{coverTrace(s.Left), coverTrace(s.Right)})
+	case Pipeline:
+		all := tracestore.And{coverTrace(s.Set)}
+		for _, stage := range s.Stages {
+			if refine, ok := stage.(Refine); ok {
+				all = append(all, coverTrace(refine.Set))
+			}
+		}
+		return simplify(all)
 	}
 	return nil
+}
+
+// traceID returns the id of the only trace in which a set may select a span, if there is one.
+func traceID(set SpanSet, where tracestore.Expr) (id otlpdata.TraceID, ok bool) {
+	for _, part := range conjuncts(conjuncts(nil, coverTrace(set), false), weakenToTrace(where), false) {
+		c, isCond := part.(tracestore.Cond)
+		if isCond && c.Field.Place == tracestore.TraceID && c.Op == tracestore.Eq {
+			if n, err := hex.Decode(id[:], []byte(c.Value.Text)); err == nil && n == len(id) {
+				return id, true
+			}
+		}
+	}
+	return id, false
 }

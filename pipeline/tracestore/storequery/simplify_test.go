@@ -92,8 +92,8 @@ func TestCover(t *testing.T) {
 		{a, []string{"a"}},
 		{And{a, b}, []string{"a", "b"}},
 		{Or{a, And{b, a}}, []string{"a", "b"}},
-		{Descendant{Ancestors: a, Spans: b}, []string{"b"}},
-		{Descendant{Ancestors: b, Spans: Descendant{Ancestors: b, Spans: a}}, []string{"a"}},
+		{Relation{Left: a, Right: b}, []string{"b"}},
+		{Relation{Left: b, Right: Relation{Left: b, Right: a}}, []string{"a"}},
 		{long, []string{"a", "b", "c"}},
 		{Select{tracestore.Not{Expr: long.Where}}, []string{"a", "b", "c"}},
 		{Select{tracestore.And{a.Where, tracestore.Not{Expr: long.Where}}}, []string{"a"}},
@@ -137,8 +137,8 @@ func TestCoverTrace(t *testing.T) {
 		{Or{ab, bc}, "abc"},
 		{Or{ab, And{ab, bc}}, "ab"},
 		{Or{ab, a}, "abc"},
-		{Descendant{Ancestors: ab, Spans: a}, "ab"},
-		{Child{Parents: a, Spans: Descendant{Ancestors: bc, Spans: ab}}, "b"},
+		{Relation{Left: ab, Right: a}, "ab"},
+		{Relation{Kind: Child, Left: a, Right: Relation{Left: bc, Right: ab}}, "b"},
 		{Select{tracestore.Or{ab.Where, a.Where}}, "abc"},
 		{Select{tracestore.Or{tracestore.And{ab.Where, a.Where}, tracestore.Not{Expr: bc.Where}}}, "ab"},
 	} {
@@ -166,7 +166,7 @@ func TestOfTrace(t *testing.T) {
 		{Select{long}, long},
 		{Select{tracestore.And{a, long}}, long},
 		{And{Select{long}, Select{a}}, long},
-		{Descendant{Ancestors: Select{tracestore.And{a, long}}, Spans: Select{a}}, long},
+		{Relation{Left: Select{tracestore.And{a, long}}, Right: Select{a}}, long},
 		{Select{tracestore.Or{a, long}}, nil},
 	} {
 		r := &queryRecorder{}

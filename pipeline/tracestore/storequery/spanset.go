@@ -9,9 +9,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// SpanSet is an expression that selects spans of a trace: [Select], [And], [Or], [Descendant] or
-// [Child]. A trace matches if the set selects at least one of its spans. A set is evaluated on the
-// whole trace, where duplicates count once. A nil SpanSet selects all spans.
+// SpanSet is an expression that selects spans of a trace: [Select], [And], [Or], [Relation] or
+// [Pipeline]. A trace matches if the set selects at least one of its spans. A set is evaluated on
+// the whole trace, where duplicates count once. A nil SpanSet selects all spans.
 type SpanSet interface{ isSpanSet() }
 
 // Select selects the spans for which a condition holds. The condition may use fields of the trace
@@ -24,37 +24,49 @@ type And struct{ Left, Right SpanSet }
 // Or selects the spans of both sides.
 type Or struct{ Left, Right SpanSet }
 
-// Descendant selects the spans of Spans that have an ancestor in Ancestors. Parents are resolved as
-// in [tracestore.Edges]. Spans with the same id and start are ordered by service, kind, parent,
-// duration, and content, so that the result does not depend on the store. A span is never its own
-// ancestor, even if the parent ids form a cycle.
-type Descendant struct{ Ancestors, Spans SpanSet }
+// Relation selects the spans of Right that have a relation with a span of Left. Parents are
+// resolved as in [tracestore.Edges]. Spans with the same id and start are ordered by service, kind,
+// parent, duration, and content, so that the result does not depend on the store. A span is never
+// related with itself, even if the parent ids form a cycle.
+type Relation struct {
+	Kind        RelationKind
+	Mode        RelationMode
+	Left, Right SpanSet
+}
 
-// Child selects the spans of Spans whose parent is in Parents. Parents are resolved as for
-// [Descendant].
-type Child struct{ Parents, Spans SpanSet }
+// RelationKind says what a span of Right is to a span of Left.
+type RelationKind uint8
 
-func (Select) isSpanSet()     {}
-func (And) isSpanSet()        {}
-func (Or) isSpanSet()         {}
-func (Descendant) isSpanSet() {}
-func (Child) isSpanSet()      {}
+// The kinds of relations.
+const (
+	Descendant RelationKind = iota
+	Child
+	Ancestor
+	Parent
+	Sibling // has the same parent; roots are siblings of each other
+)
+
+// RelationMode changes what a Relation selects.
+type RelationMode uint8
+
+// The modes.
+const (
+	Related   RelationMode = iota
+	Unrelated              // the spans of Right that have no such relation
+	Both                   // also the spans of Left to which such spans are related
+)
+
+func (Select) isSpanSet()   {}
+func (And) isSpanSet()      {}
+func (Or) isSpanSet()       {}
+func (Relation) isSpanSet() {}
 
 // withContext applies tracestore.WithContext to the conditions of a set.
 func withContext(ctx context.Context, set SpanSet) SpanSet {
-	switch s := set.(type) {
-	case Select:
+	if s, ok := set.(Select); ok {
 		return Select{tracestore.WithContext(ctx, s.Where)}
-	case And:
-		return And{withContext(ctx, s.Left), withContext(ctx, s.Right)}
-	case Or:
-		return Or{withContext(ctx, s.Left), withContext(ctx, s.Right)}
-	case Descendant:
-		return Descendant{Ancestors: withContext(ctx, s.Ancestors), Spans: withContext(ctx, s.Spans)}
-	case Child:
-		return Child{Parents: withContext(ctx, s.Parents), Spans: withContext(ctx, s.Spans)}
 	}
-	return set
+	return mapSet(set, func(part SpanSet) SpanSet { return withContext(ctx, part) })
 }
 
 // Evaluate reports for each span of a whole trace, without duplicates, whether a set selects it. It

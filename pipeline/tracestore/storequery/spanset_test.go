@@ -47,17 +47,17 @@ func TestEvaluate(t *testing.T) {
 		{"a b<a", And{a, b}, "ab"},
 		{"a b<a", And{a, x}, ""},
 		{"a b<a", Or{x, And{a, b}}, "ab"},
-		{"a b<a c<b", Descendant{Ancestors: a, Spans: Select{}}, "bc"},
-		{"a b<a c<b", Child{Parents: a, Spans: Select{}}, "b"},
-		{"c<b b<a a", Descendant{Ancestors: a, Spans: c}, "c"},
-		{"c<b b<a a", Descendant{Ancestors: Descendant{Ancestors: a, Spans: b}, Spans: c}, "c"},
-		{"a<b b<a", Descendant{Ancestors: a, Spans: Select{}}, "b"},
-		{"a<b b<a c<a", Descendant{Ancestors: Or{a, b}, Spans: Select{}}, "abc"},
-		{"a<b b<a c<a d<c", Descendant{Ancestors: b, Spans: Select{}}, "acd"},
-		{"a<a b<a", Descendant{Ancestors: a, Spans: Select{}}, "b"},
-		{"a b<x", Descendant{Ancestors: a, Spans: b}, ""},
+		{"a b<a c<b", Relation{Left: a, Right: Select{}}, "bc"},
+		{"a b<a c<b", Relation{Kind: Child, Left: a, Right: Select{}}, "b"},
+		{"c<b b<a a", Relation{Left: a, Right: c}, "c"},
+		{"c<b b<a a", Relation{Left: Relation{Left: a, Right: b}, Right: c}, "c"},
+		{"a<b b<a", Relation{Left: a, Right: Select{}}, "b"},
+		{"a<b b<a c<a", Relation{Left: Or{a, b}, Right: Select{}}, "abc"},
+		{"a<b b<a c<a d<c", Relation{Left: b, Right: Select{}}, "acd"},
+		{"a<a b<a", Relation{Left: a, Right: Select{}}, "b"},
+		{"a b<x", Relation{Left: a, Right: b}, ""},
 		{"a b<x", rooted, "ab"},
-		{"b<x a", Descendant{Ancestors: rooted, Spans: Select{}}, ""},
+		{"b<x a", Relation{Left: rooted, Right: Select{}}, ""},
 		{"b<x a", Select{tracestore.Not{Expr: rooted.Where}}, ""},
 	} {
 		got := ""
@@ -87,7 +87,7 @@ func TestSpansWithEqualIDs(t *testing.T) {
 	}
 	below := func(host string) SpanSet {
 		field := tracestore.Field{Place: tracestore.ResourceAttribute, Key: "host"}
-		return Descendant{Ancestors: Select{tracestore.Cond{Field: field, Value: tracestore.Text(host)}}, Spans: Select{}}
+		return Relation{Left: Select{tracestore.Cond{Field: field, Value: tracestore.Text(host)}}, Right: Select{}}
 	}
 	for range 2 {
 		first, second := Evaluate(below("h1"), trace), Evaluate(below("h2"), trace)
@@ -112,7 +112,7 @@ func TestDeepTrace(t *testing.T) {
 	}
 	trace[0].Name = "top"
 	for range 2 {
-		selected := Evaluate(Descendant{Ancestors: namedSpans("top"), Spans: namedSpans("s")}, trace)
+		selected := Evaluate(Relation{Left: namedSpans("top"), Right: namedSpans("s")}, trace)
 		n := 0
 		for _, s := range selected {
 			if s {
@@ -139,7 +139,7 @@ func TestVisitSelected(t *testing.T) {
 	}
 	batches := []*otlpdata.Batch{one("b", 'a'), one("a", 0), one("b", 'a'), one("c", 'b')}
 	var got []string
-	set := Descendant{Ancestors: namedSpans("a"), Spans: Select{}}
+	set := Relation{Left: namedSpans("a"), Right: Select{}}
 	err := VisitSelected(t.Context(), set, otlpdata.TraceID{1}, true, func(s tracestore.Span) error {
 		got = append(got, fmt.Sprint(s.Name, s.Trace.RootName, s.Trace.Spans, s.Trace.End))
 		return nil

@@ -151,10 +151,8 @@ func writeSet(b *strings.Builder, set storequery.SpanSet) {
 		binary(s.Left, " && ", s.Right)
 	case storequery.Or:
 		binary(s.Left, " || ", s.Right)
-	case storequery.Descendant:
-		binary(s.Ancestors, " >> ", s.Spans)
-	case storequery.Child:
-		binary(s.Parents, " > ", s.Spans)
+	case storequery.Relation:
+		binary(s.Left, fmt.Sprintf(" relation %d mode %d ", s.Kind, s.Mode), s.Right)
 	default:
 		fmt.Fprintf(b, "%v", set)
 	}

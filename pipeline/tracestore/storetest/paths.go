@@ -194,14 +194,8 @@ func (o *oracle) profile(q tracestore.Query, sel tracestore.Selection) tracestor
 			spans = append(spans, hosts.OutlineSpan(s))
 		}
 		summary := storequery.SummarizeSpans(id, spans)
-		sorted := slices.SortedFunc(slices.Values(trace), compareSpans)
-		children := make(map[int]int)
-		for i := range sorted {
-			children[parentOf(sorted, i)]++
-		}
 		matched, selected := false, false
-		for i, s := range sorted {
-			s.Trace, s.Children = &summary, func() int { return children[i] }
+		for _, s := range newFullTrace(id, trace, &summary).spans {
 			if ok && s.Start >= from && s.Start <= to && tracestore.Match(q.Where, s) {
 				matched = true
 				selected = selected || some && s.Start >= first && s.Start <= last && tracestore.Match(sel.Where, s)

@@ -193,13 +193,15 @@ func (g *generator) expr(depth int) tracestore.Expr {
 	return g.cond()
 }
 
-func (g *generator) cond() tracestore.Cond {
+func (g *generator) cond() tracestore.Cond { return g.condOn(false) }
+
+func (g *generator) condOn(ofParent bool) tracestore.Cond {
 	c := tracestore.Cond{Op: tracestore.Op(g.IntN(int(tracestore.Exists) + 1))}
 	if g.IntN(2) == 0 {
 		c.Op = tracestore.Eq // stores have indexes for it
 	}
 	c.Field.Place = tracestore.Place(g.IntN(len(tracestore.Places())))
-	c.Field.Key = g.key()
+	c.Field.Key, c.Field.Parent = g.key(), ofParent
 	switch {
 	case c.Op == tracestore.Like:
 		c.Value = tracestore.Pattern(pick(g, regexp.MustCompile("a"), regexp.MustCompile("^$"), regexp.MustCompile("[0-9]$")))

@@ -28,22 +28,62 @@ func (o *oracle) fullTraces(tb testing.TB, tenant string) (out []fullTrace) {
 			continue
 		}
 		sum := o.summary(tb, tenant, id)
-		w := fullTrace{id: id, spans: slices.Clone(spans)}
-		slices.SortFunc(w.spans, compareSpans)
-		for i := range w.spans {
-			w.spans[i].Trace = &sum
-			w.parents = append(w.parents, parentOf(w.spans, i))
-		}
-		children := make(map[int]int)
-		for _, parent := range w.parents {
-			children[parent]++
-		}
-		for i := range w.spans {
-			w.spans[i].Children = func() int { return children[i] }
-		}
-		out = append(out, w)
+		out = append(out, *newFullTrace(id, spans, &sum))
 	}
 	return out
+}
+
+// number sets the nested sets of all spans by walking the trees of the roots.
+func (w *fullTrace) number() {
+	nested := make([]tracestore.NestedSet, len(w.spans))
+	n := int32(0)
+	var walk func(span int, parent int32)
+	walk = func(span int, parent int32) {
+		n++
+		nested[span] = tracestore.NestedSet{Left: n, Parent: parent}
+		for i, p := range w.parents {
+			if p == span {
+				walk(i, nested[span].Left)
+			}
+		}
+		n++
+		nested[span].Right = n
+	}
+	for i := range w.spans {
+		if w.isRoot(i) {
+			walk(i, -1)
+		}
+		w.spans[i].Nested = func() tracestore.NestedSet { return nested[i] }
+	}
+}
+
+func (w *fullTrace) isRoot(span int) bool {
+	return w.parents[span] < 0 && w.spans[span].ParentID.IsZero()
+}
+
+// newFullTrace returns a trace whose spans know their summary and their relatives.
+func newFullTrace(id otlpdata.TraceID, spans []tracestore.Span, sum *tracestore.Summary) *fullTrace {
+	w := &fullTrace{id: id, spans: slices.Clone(spans)}
+	slices.SortFunc(w.spans, compareSpans)
+	for i := range w.spans {
+		w.spans[i].Trace = sum
+		w.parents = append(w.parents, parentOf(w.spans, i))
+	}
+	children := make(map[int]int)
+	for _, parent := range w.parents {
+		children[parent]++
+	}
+	for i := range w.spans {
+		w.spans[i].Children = func() int { return children[i] }
+		w.spans[i].Parent = func(f tracestore.Field) (v otlpdata.Value, ok bool) {
+			if parent := w.parents[i]; parent >= 0 {
+				return tracestore.ValueOf(f, w.spans[parent])
+			}
+			return v, false
+		}
+	}
+	w.number()
+	return w
 }
 
 func compareSpans(a, b tracestore.Span) int {
@@ -112,22 +152,39 @@ func (w *fullTrace) selected(set storequery.SpanSet) map[int]bool {
 		}
 	case storequery.Or:
 		addAll(out, w.selected(s.Left), w.selected(s.Right))
-	case storequery.Descendant:
-		ancestors := w.selected(s.Ancestors)
-		for i := range w.selected(s.Spans) {
-			if w.isDescendant(i, ancestors) {
-				out[i] = true
+	case storequery.Relation:
+		left, right := w.selected(s.Left), w.selected(s.Right)
+		for r := range right {
+			related := false
+			for l := range left {
+				if w.related(s.Kind, l, r) {
+					related = true
+					if s.Mode == storequery.Both {
+						out[l] = true
+					}
+				}
 			}
-		}
-	case storequery.Child:
-		parents := w.selected(s.Parents)
-		for i := range w.selected(s.Spans) {
-			if p := w.parents[i]; p >= 0 && parents[p] {
-				out[i] = true
+			if related != (s.Mode == storequery.Unrelated) {
+				out[r] = true
 			}
 		}
 	}
 	return out
+}
+
+// related reports whether a span r is a child, an ancestor and so on of a span l.
+func (w *fullTrace) related(kind storequery.RelationKind, l, r int) bool {
+	switch kind {
+	case storequery.Descendant:
+		return l != r && w.isDescendant(r, map[int]bool{l: true})
+	case storequery.Ancestor:
+		return w.related(storequery.Descendant, r, l)
+	case storequery.Child:
+		return w.parents[r] == l
+	case storequery.Parent:
+		return w.parents[l] == r
+	}
+	return l != r && (w.parents[l] >= 0 && w.parents[l] == w.parents[r] || w.isRoot(l) && w.isRoot(r))
 }
 
 func addAll(to map[int]bool, from ...map[int]bool) {

@@ -63,11 +63,11 @@ func named(name string) storequery.Select {
 }
 
 func descendant(ancestors, spans storequery.SpanSet) storequery.SpanSet {
-	return storequery.Descendant{Ancestors: ancestors, Spans: spans}
+	return storequery.Relation{Left: ancestors, Right: spans}
 }
 
 func child(parents, spans storequery.SpanSet) storequery.SpanSet {
-	return storequery.Child{Parents: parents, Spans: spans}
+	return storequery.Relation{Kind: storequery.Child, Left: parents, Right: spans}
 }
 
 func and(left, right storequery.SpanSet) storequery.SpanSet {
@@ -153,6 +153,12 @@ func checkSets(s *suite) {
 		{mixed, []uint64{6, 3, 1, 2}},
 		{unlike, []uint64{2}},
 		{and(unlike, spansA), []uint64{2}},
+		{storequery.Relation{Kind: storequery.Ancestor, Left: spansC, Right: spansA}, []uint64{1, 2}},
+		{storequery.Relation{Kind: storequery.Ancestor, Left: spansA, Right: spansA}, []uint64{7}},
+		{storequery.Relation{Kind: storequery.Parent, Left: spansB, Right: spansA}, []uint64{3, 1, 2}},
+		{storequery.Relation{Kind: storequery.Sibling, Left: spansC, Right: spansA}, nil},
+		{storequery.Relation{Mode: storequery.Unrelated, Left: spansA, Right: spansC}, []uint64{5, 6}},
+		{storequery.Relation{Kind: storequery.Child, Mode: storequery.Both, Left: spansA, Right: spansB}, []uint64{3, 1, 2}},
 		{descendant(spansA, rooted), []uint64{1}},
 		{storequery.Select{Where: tracestore.Or{}}, nil},
 	} {
@@ -347,12 +353,15 @@ func (g *generator) set(depth int) storequery.SpanSet {
 		return and(left, right)
 	case 1:
 		return or(left, right)
-	case 2:
-		return child(left, right)
-	case 3, 4:
-		return descendant(left, right)
+	case 2, 3, 4:
+		return g.relation(left, right)
 	}
 	return left
+}
+
+func (g *generator) relation(left, right storequery.SpanSet) storequery.SpanSet {
+	return storequery.Relation{Kind: storequery.RelationKind(g.IntN(int(storequery.Sibling) + 1)),
+		Mode: storequery.RelationMode(g.IntN(int(storequery.Both) + 1)), Left: left, Right: right}
 }
 
 // checkRandomSet compares the results of a random span set.

@@ -29,10 +29,9 @@ func rewritesParts(change func(storequery.SpanSet) storequery.SpanSet) planner {
 			return change(storequery.And{Left: walk(s.Left), Right: walk(s.Right)})
 		case storequery.Or:
 			return change(storequery.Or{Left: walk(s.Left), Right: walk(s.Right)})
-		case storequery.Descendant:
-			return change(storequery.Descendant{Ancestors: walk(s.Ancestors), Spans: walk(s.Spans)})
-		case storequery.Child:
-			return change(storequery.Child{Parents: walk(s.Parents), Spans: walk(s.Spans)})
+		case storequery.Relation:
+			s.Left, s.Right = walk(s.Left), walk(s.Right)
+			return change(s)
 		}
 		return change(set)
 	}
@@ -76,16 +75,13 @@ func ofParts[T storequery.SpanSet](change func(T) storequery.SpanSet) planner {
 	})
 }
 
-// ofRelations returns a planner that modifies all parts of a set that are Descendant or Child.
-func ofRelations(change func(above, spans storequery.SpanSet, isChild bool) storequery.SpanSet) planner {
-	return rewritesParts(func(set storequery.SpanSet) storequery.SpanSet {
-		switch s := set.(type) {
-		case storequery.Descendant:
-			return change(s.Ancestors, s.Spans, false)
-		case storequery.Child:
-			return change(s.Parents, s.Spans, true)
+// ofKind is ofParts for relations of a kind.
+func ofKind(kind storequery.RelationKind, change func(storequery.Relation) storequery.SpanSet) planner {
+	return ofParts(func(r storequery.Relation) storequery.SpanSet {
+		if r.Kind == kind {
+			return change(r)
 		}
-		return set
+		return r
 	})
 }
 
@@ -129,21 +125,23 @@ func TestIncorrectPlannersFail(t *testing.T) {
 			return or(s.Left, s.Right)
 		}), []string{sets, bounds, random}},
 		"And is its left side": {ofParts(func(s storequery.And) storequery.SpanSet { return s.Left }), []string{sets, random}},
-		"relations are And": {ofRelations(func(above, spans storequery.SpanSet, _ bool) storequery.SpanSet {
-			return and(above, spans)
+		"relations are And": {ofParts(func(r storequery.Relation) storequery.SpanSet {
+			return and(r.Left, r.Right)
 		}), []string{sets, random}},
-		"Child is Descendant": {ofParts(func(s storequery.Child) storequery.SpanSet {
-			return descendant(s.Parents, s.Spans)
+		"Child is Descendant": {ofKind(storequery.Child, func(r storequery.Relation) storequery.SpanSet {
+			return descendant(r.Left, r.Right)
 		}), []string{sets}},
-		"Descendant is Child": {ofParts(func(s storequery.Descendant) storequery.SpanSet {
-			return child(s.Ancestors, s.Spans)
+		"Descendant is Child": {ofKind(storequery.Descendant, func(r storequery.Relation) storequery.SpanSet {
+			return child(r.Left, r.Right)
 		}), []string{sets, long}},
-		"relations are inverted": {ofRelations(func(above, spans storequery.SpanSet, isChild bool) storequery.SpanSet {
-			if isChild {
-				return child(spans, above)
-			}
-			return descendant(spans, above)
+		"relations are inverted": {ofParts(func(r storequery.Relation) storequery.SpanSet {
+			r.Left, r.Right = r.Right, r.Left
+			return r
 		}), []string{sets, bounds, long, random}},
+		"relations have no mode": {ofParts(func(r storequery.Relation) storequery.SpanSet {
+			r.Mode = storequery.Related
+			return r
+		}), []string{sets, random}},
 		"ignores the tenant": {rewritesQuery(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.Tenant = ""
 			return set

@@ -15,7 +15,7 @@ export function conditionsOf(q: Query): Condition[] | null {
 function selecting(n: SetNode): Spans[] {
   if (n.type === 'spans') return [n];
   const right = n.right ? selecting(n.right) : [];
-  return n.op === '>>' || n.op === '>' ? right : [...selecting(n.left), ...right];
+  return /^!?[<>~]/.test(n.op) ? right : [...selecting(n.left), ...right];
 }
 
 function splice(text: string, begin: number, end: number, by: string): string {

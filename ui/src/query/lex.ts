@@ -27,9 +27,11 @@ export function isOp(t: Token | undefined, text: string): boolean {
   return t?.kind === 'operator' && t.text === text;
 }
 
-const space = /\s*/y;
-const number = /-?[0-9](?:[eE][+-](?=[0-9])|[\p{L}\p{Nd}._])*/uy;
+const space = /(?:\s|\/\/.*|\/\*[^]*?\*\/)*/y;
+const number = /\.?[0-9](?:[eE][+-](?=[0-9])|[\p{L}\p{Nd}._])*/uy;
 const wordPart = /[\p{L}\p{Nd}_\-/:@]+|\./uy;
+const scope = /(?:span|resource|event|link|instrumentation|parent)?\./y;
+const keyPart = /[^\s{}()=~!<>&|^,"]+/uy;
 const wordStart = /[\p{L}_.]/uy;
 const quoted = /"(?:[^"\\\n]|\\[^\n])*"|`[^`]*`/y;
 
@@ -73,19 +75,20 @@ function quotedAt(text: string, begin: number): Token {
   return { kind: value === null ? 'invalid' : 'quoted', text: value ?? raw, begin, end: begin + raw.length };
 }
 
-/** Reads a name. Parts after a dot may be in double quotes: `span."a b".c`. */
+/** Reads a name. Parts after a dot may be in double quotes: `span."a b".c`. A key after a scope may contain most characters. */
 function word(text: string, begin: number): Token {
-  let value = '';
-  let at = begin;
+  let value = matchAt(scope, text, begin);
+  const pattern = value ? keyPart : wordPart;
+  let at = begin + value.length;
   for (;;) {
-    if (text[at] === '"' && text[at - 1] === '.') {
+    if (text[at] === '"' && (pattern === keyPart || text[at - 1] === '.')) {
       const part = quotedAt(text, at);
       if (part.kind === 'invalid') return { ...part, begin };
       value += part.text;
       at = part.end;
       continue;
     }
-    const part = matchAt(wordPart, text, at);
+    const part = matchAt(pattern, text, at);
     if (!part) return { kind: 'word', text: value, begin, end: at };
     value += part;
     at += part.length;

@@ -30,7 +30,7 @@ export interface Joined {
   type: 'joined';
   begin: number;
   end: number;
-  op: '>>' | '>' | '&&' | '||' | '()';
+  op: string;
   left: SetNode;
   right?: SetNode;
 }
@@ -131,10 +131,10 @@ class Parser {
   }
 
   private set(): SetNode {
-    return this.join(['||'], () => this.join(['&&'], () => this.join(['>>', '>'], () => this.spans())));
+    return this.join(['||', '&&'], () => this.join(relations, () => this.spans()));
   }
 
-  private join(ops: Exclude<Joined['op'], '()'>[], part: () => SetNode): SetNode {
+  private join(ops: string[], part: () => SetNode): SetNode {
     let left = part();
     for (;;) {
       const op = ops.find((o) => this.skip(o));
@@ -158,26 +158,50 @@ class Parser {
 
   /** Conditions joined by `&&` only, otherwise null. */
   private or(): Condition[] | null {
-    let conditions: Condition[] | null = this.and();
-    while (this.skip('||')) {
-      this.and();
-      conditions = null;
-    }
-    return conditions;
-  }
-
-  private and(): Condition[] {
     const all = [this.term()];
-    while (this.skip('&&')) all.push(this.term());
-    return all;
+    let only = true;
+    for (;;) {
+      if (this.skip('||')) only = false;
+      else if (!this.skip('&&')) return only ? all : null;
+      all.push(this.term());
+    }
   }
 
+  /** A condition. One that calculates or compares two fields has no form of its own. */
   private term(): Condition {
     const first = this.peek();
+    const make: Make = (name, op, value = '', kind = 'word') => ({ begin: first!.begin, end: this.tokens[this.at - 1].end, name, op, value, kind });
+    const simple = this.simple(make);
+    if (!this.calculates()) return simple;
+    while (this.calculates()) {
+      this.at++;
+      this.operand();
+    }
+    return make('', '');
+  }
+
+  private calculates(): boolean {
+    const t = this.peek();
+    return isComparison(t) || (t?.kind === 'operator' && /^[-+*/%^]$/.test(t.text));
+  }
+
+  private operand(): void {
+    while (this.skip('!') || this.skip('-'));
+    const t = this.take();
+    if (isOp(t, '(')) {
+      this.nested(() => this.or());
+      this.expect(')');
+    } else if (t.kind === 'operator') throw new SyntaxFailure();
+  }
+
+  private simple(make: Make): Condition {
     let negations = 0;
     while (this.skip('!')) negations++;
+    if (isOp(this.peek(), '-')) {
+      this.operand();
+      return make('', '');
+    }
     const t = this.take();
-    const make: Make = (name, op, value = '', kind = 'word') => ({ begin: first!.begin, end: this.tokens[this.at - 1].end, name, op, value, kind });
     if (isOp(t, '(')) {
       const inner = this.nested(() => this.or());
       this.expect(')');
@@ -190,28 +214,31 @@ class Parser {
       this.expect(')');
       return make(name, no ? '!exists' : 'exists');
     }
-    if (t.kind === 'operator') throw new SyntaxFailure();
-    if (isComparison(this.peek())) {
-      if (negations) throw new SyntaxFailure();
-      return this.comparison(t, make);
-    }
+    if (t.kind === 'operator' || (negations && isComparison(this.peek()))) throw new SyntaxFailure();
+    if (this.calculates()) return this.comparison(t, make) ?? make('', '');
     if (t.kind === 'quoted' && t.text) return make('text', no ? '!contains' : 'contains', t.text, 'quoted');
     if (t.kind !== 'word') throw new SyntaxFailure();
     return t.text === 'true' || t.text === 'false' ? make('', '') : make(this.written(t), '=', no ? 'false' : 'true');
   }
 
-  private comparison(left: Token, make: Make): Condition {
+  /** A comparison of a field with a value; null for another one, after whose left side it stops. */
+  private comparison(left: Token, make: Make): Condition | null {
+    const at = this.at;
     const op = this.take().text;
+    const minus = this.skip('-') ? '-' : '';
     const right = this.take();
-    if (right.kind === 'operator' || isComparison(this.peek())) throw new SyntaxFailure();
     const swapped = isValue(left, right);
     const [field, value, by] = swapped ? [right, left, mirrored[op]] : [left, right, op];
-    if (!by || field.kind !== 'word' || isValue(field, value) || !isValue(value, field)) throw new SyntaxFailure();
+    if (!by || right.kind === 'operator' || this.calculates() || field.kind !== 'word' || isValue(field, value) || !isValue(value, field)) {
+      this.at = at;
+      return null;
+    }
     if (value.kind === 'word' && value.text === 'nil') return make(this.written(field), by === '=' ? '!exists' : 'exists');
-    return make(this.written(field), by, value.text, value.kind);
+    return make(this.written(field), by, minus + value.text, value.kind);
   }
 }
 
+const relations = ['>>', '>', '<<', '<', '~'].flatMap((r) => [`!${r}`, `&${r}`, r]);
 const mirrored: Record<string, string | undefined> = { '=': '=', '!=': '!=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' };
 const constants = new Set(['true', 'false', 'nil']);
 

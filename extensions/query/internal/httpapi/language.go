@@ -78,7 +78,8 @@ func detailed(err error) error {
 var (
 	errStructure = errors.New("search must select single spans: use one pair of braces, " +
 		"or several with || between them; leave out &&, > and >> between braces")
-	errTracePlace = errors.New("search must select single spans, not whole traces: leave out " + tracePlaces())
+	errTracePlace = errors.New("search must select single spans, not whole traces: " +
+		"leave out calculations, comparisons of two fields, attributes of the parent, " + tracePlaces())
 )
 
 // tracePlaces lists the fields that depend on whole traces.

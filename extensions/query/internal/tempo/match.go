@@ -141,7 +141,7 @@ const maxShownFields = 32
 // are shown for every span.
 func shownFields(q *traceql.Query) (fields []tracestore.Field) {
 	show := func(f tracestore.Field) {
-		if !f.Place.OfSpan() || f.Place == tracestore.Name || f.Place == tracestore.Duration {
+		if f.Parent || !f.Place.OfSpan() || f.Place == tracestore.Name || f.Place == tracestore.Duration {
 			return
 		}
 		if len(fields) < maxShownFields && !slices.Contains(fields, f) {
@@ -167,10 +167,10 @@ func eachField(set storequery.SpanSet, visit func(tracestore.Field)) {
 	case storequery.Or:
 		eachField(s.Left, visit)
 		eachField(s.Right, visit)
-	case storequery.Descendant: // fields of ancestors are not shown
-		eachField(s.Spans, visit)
-	case storequery.Child: // fields of parents are not shown
-		eachField(s.Spans, visit)
+	case storequery.Relation: // fields of ancestors or other relatives are not shown
+		eachField(s.Right, visit)
+	case storequery.Pipeline:
+		eachField(s.Set, visit)
 	}
 }
 

@@ -122,16 +122,10 @@ func withCondition(set storequery.SpanSet, where tracestore.Expr) storequery.Spa
 			return storequery.Select{Where: where}
 		}
 		return storequery.Select{Where: tracestore.And{s.Where, where}}
-	case storequery.And:
-		return storequery.And{Left: withCondition(s.Left, where), Right: s.Right} // selects nothing if Left does
-	case storequery.Or:
-		return storequery.Or{Left: withCondition(s.Left, where), Right: withCondition(s.Right, where)}
-	case storequery.Descendant:
-		return storequery.Descendant{Ancestors: s.Ancestors, Spans: withCondition(s.Spans, where)}
-	case storequery.Child:
-		return storequery.Child{Parents: s.Parents, Spans: withCondition(s.Spans, where)}
+	case storequery.Pipeline:
+		return storequery.Pipeline{Set: s.Set, Stages: append(slices.Clip(s.Stages), storequery.Refine{Set: storequery.Select{Where: where}})}
 	}
-	return set
+	return storequery.Pipeline{Set: set, Stages: []storequery.Stage{storequery.Refine{Set: storequery.Select{Where: where}}}}
 }
 
 // tagsCondition parses tags in logfmt, `key=value key2="a value"`. All must hold on one span.

@@ -183,7 +183,7 @@ func shapeOf(p *tracestore.PathProfile, lines []ShapeLine, index map[int]int) sh
 		l := &lines[i]
 		set := operation(l.Service, l.Name)
 		if parent := p.Paths[l.Path].Parent; parent >= 0 {
-			set = storequery.Child{Parents: operation(p.Paths[parent].Service, p.Paths[parent].Name), Spans: set}
+			set = storequery.Relation{Kind: storequery.Child, Left: operation(p.Paths[parent].Service, p.Paths[parent].Name), Right: set}
 		}
 		out.Lines[i] = shapeLineAnswer{
 			Service: l.Service, Name: l.Name, Path: index[l.Path], Selected: frequencyOf(l.Selected), Rest: frequencyOf(l.Rest),
