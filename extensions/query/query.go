@@ -51,6 +51,9 @@ type Config struct {
 	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count all error groups. If there are more, a sample is examined."`
 	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded. One client address or tenant can use as many for searches and counts as remain free, so at most half. An eighth is reserved for lists of names and single traces."`
 	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names, for each tenant, in a list of services or operations. Further names can be listed by prefix."`
+	MetricsRange  pipeline.Duration `yaml:"max_metrics_range" doc:"Maximum time range of a metrics query."`
+	MetricsPoints int               `yaml:"max_metrics_points" doc:"Maximum number of samples in each series of a metrics query, at most 10000."`
+	MetricsSeries int               `yaml:"max_metrics_series" doc:"Maximum number of series in the response to a metrics query. If there are more, the response says that it is partial."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
 	Baseline      pipeline.Duration `yaml:"baseline_period" doc:"Time before the start of a trace in which the web UI looks for usual durations and a typical trace."`
@@ -79,10 +82,17 @@ func defaults() Config {
 		Tail:          live.DefaultConfig(),
 		MaxQueries:    256,
 		MaxNames:      10_000,
+		MetricsRange:  pipeline.Duration(24 * time.Hour),
+		MetricsPoints: maxMetricsPoints,
+		MetricsSeries: 1000,
 		Peers:         pipeline.Absent(deployment.DefaultPeersConfig()),
 		Demo:          pipeline.Absent(demodata.DefaultConfig()),
 	}
 }
+
+// maxMetricsPoints is the maximum of max_metrics_points. A series may have two more samples,
+// because the time range is extended to whole steps.
+const maxMetricsPoints = 10_000
 
 var _ pipeline.Validator = (*Config)(nil)
 
@@ -107,6 +117,12 @@ func (c *Config) Validate() error {
 	if c.Baseline <= 0 {
 		errs = append(errs, pipeline.BadKey("baseline_period", "must be above 0"))
 	}
+	if c.MetricsRange <= 0 {
+		errs = append(errs, pipeline.BadKey("max_metrics_range", "must be above 0"))
+	}
+	if c.MetricsPoints > maxMetricsPoints {
+		errs = append(errs, pipeline.BadKey("max_metrics_points", "must be at most %d, not %d", maxMetricsPoints, c.MetricsPoints))
+	}
 	if c.MaxClockSkew < 0 {
 		errs = append(errs, pipeline.BadKey("max_clock_skew_adjustment", "must not be below 0"))
 	}
@@ -118,7 +134,9 @@ func (c *Config) Validate() error {
 		above0("max_error_spans", c.MaxErrors),
 		above0("max_error_scanned_spans", c.MaxErrorScan),
 		above0("max_concurrent_queries", c.MaxQueries),
-		above0("max_names", c.MaxNames))...)
+		above0("max_names", c.MaxNames),
+		above0("max_metrics_points", c.MetricsPoints),
+		above0("max_metrics_series", c.MetricsSeries))...)
 }
 
 // above0 returns an error for a number that is not positive.
@@ -254,6 +272,7 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 		Limits: core.Limits{
 			Timeout: c.QueryTimeout.Std(), PatternTime: c.MaxPatterns.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
 			Aggregated: c.MaxAggregated, Errors: c.MaxErrors, ErrorScan: c.MaxErrorScan, Queries: c.MaxQueries, Names: c.MaxNames,
+			MetricsRange: c.MetricsRange.Std(), MetricsPoints: c.MetricsPoints, MetricsSeries: c.MetricsSeries,
 			ClockSkew: c.MaxClockSkew.Std(), Baseline: c.Baseline.Std(),
 		},
 		Memory:  set.QueryMemory,

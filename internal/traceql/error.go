@@ -17,15 +17,15 @@ type Error struct {
 
 // Error returns the position and the message as one line.
 func (e *Error) Error() string {
-	line, column := e.position()
+	line, column := e.Position()
 	if line == 1 {
 		return fmt.Sprintf("column %d: %s", column, e.Msg)
 	}
 	return fmt.Sprintf("line %d, column %d: %s", line, column, e.Msg)
 }
 
-// position returns the line and the column of Offset, counted from 1. Columns are characters.
-func (e *Error) position() (line, column int) {
+// Position returns the line and the column of Offset, counted from 1. Columns are characters.
+func (e *Error) Position() (line, column int) {
 	before := e.Text[:e.Offset]
 	begin := strings.LastIndexByte(before, '\n') + 1
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[begin:])

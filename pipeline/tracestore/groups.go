@@ -11,7 +11,7 @@ import (
 // the numbers of a field.
 type GroupQuery struct {
 	// By lists the fields, at most MaxGroupFields, without duplicates. If it is empty, all spans
-	// are one group; see Requested. Fields of the trace have no values, except if whole traces are
+	// are one group. Fields of the trace have no values, except if whole traces are
 	// counted; see storequery.SetAggregation.
 	By []Field
 	// Limit is the maximum number of groups to return, from 1 to MaxGroups.
@@ -58,8 +58,10 @@ const (
 	MaxGroupSteps  = 12_000
 )
 
-// Requested reports whether the query requests groups.
-func (g *GroupQuery) Requested() bool { return len(g.By) > 0 || g.Step > 0 || g.Measure != MeasureNone }
+// Requested reports whether the query requests groups. A query without a Limit is then invalid.
+func (g *GroupQuery) Requested() bool {
+	return g.Limit != 0 || len(g.By) > 0 || g.Step != 0 || g.Measure != MeasureNone
+}
 
 // Groups counts spans in groups with the same values.
 type Groups struct {

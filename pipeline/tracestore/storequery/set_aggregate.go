@@ -20,6 +20,8 @@ type SetAggregation struct {
 	// the fields of the trace and by Service, the services of their spans; Errors and Durations
 	// then describe traces.
 	Traces bool
+	// OfTrace gives counted spans the fields of their traces.
+	OfTrace bool
 	// Selected restricts Facets.Selection to the spans that it selects. nil selects all.
 	Selected SpanSet
 	// Durations, if not nil, receives the durations in nanoseconds of the counted spans or traces,
@@ -91,7 +93,7 @@ func newSetAggregation(ctx context.Context, r tracestore.Reader, q tracestore.Qu
 	s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	s.charged, _ = tracestore.Reserve(ctx, 0)
 	s.matcher = newSetMatcher(set, simplify(q.Where))
-	s.matcher.needsSummary = s.matcher.needsSummary || a.Traces
+	s.matcher.needsSummary = s.matcher.needsSummary || a.Traces || a.OfTrace
 	if a.Selected != nil {
 		s.chosen = newSetMatcher(withContext(ctx, a.Selected), nil)
 	}
@@ -294,7 +296,9 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 		}
 	}
 	return s.matcher.each(func(sp tracestore.Span, at int) error {
-		sp.Trace = nil // counted spans have no fields of the trace
+		if !s.want.OfTrace {
+			sp.Trace = nil
+		}
 		if s.matcher.selected[at] && s.window.has(sp.Start) {
 			s.counter.count(sp, s.chosen == nil || s.chosen.selected[at])
 			duration, _ := sp.Duration()

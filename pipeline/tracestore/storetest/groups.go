@@ -146,9 +146,6 @@ func (g *generator) groupQuery() tracestore.GroupQuery {
 			q.By = append(q.By, f)
 		}
 	}
-	if !q.Requested() {
-		q.By = append(q.By, g.field())
-	}
 	return q
 }
 

@@ -42,10 +42,13 @@ func setAggregate(traces []fullTrace, q tracestore.Query, set storequery.SpanSet
 			if !ok || s.Start < from || s.Start > to || !tracestore.Match(where, s) {
 				continue
 			}
-			if matched = true; !a.Traces {
-				s.Trace = nil // fields of the trace have no facets or groups
-				add(s)
+			if matched = true; a.Traces {
+				continue
 			}
+			if !a.OfTrace {
+				s.Trace = nil
+			}
+			add(s)
 		}
 		if matched && a.Traces {
 			add(asSpan(w.spans[0].Trace, from, to))
@@ -115,7 +118,7 @@ func (s *suite) checkRandomSetAggregate(g *generator) {
 	if g.IntN(2) == 0 {
 		q.From, q.To = at(base), at(base+randomTimes)
 	}
-	a := storequery.SetAggregation{Aggregation: g.aggregation(), Traces: g.IntN(2) == 0}
+	a := storequery.SetAggregation{Aggregation: g.aggregation(), Traces: g.IntN(2) == 0, OfTrace: g.IntN(2) == 0}
 	switch {
 	case a.Traces:
 		a.Facets = tracestore.FacetQuery{}

@@ -40,6 +40,7 @@ type Aggregation struct {
 	// for Traces and Selected.
 	Set      storequery.SpanSet
 	Traces   bool               // see storequery.SetAggregation
+	OfTrace  bool               // also
 	Selected storequery.SpanSet // also
 	// Durations, if not nil and Set is not nil, receives the durations of the counted spans or
 	// traces.
@@ -65,7 +66,7 @@ const wholeTraceCost = 25
 func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	q := a.query()
 	q.Tenant = s.Tenant()
-	ofSet := a.Set != nil || a.countsRelatives()
+	ofSet := a.Set != nil || a.OfTrace || a.countsRelatives()
 	q.Budget.Spans = s.backend.opts.Limits.Aggregated
 	if ofSet {
 		q.Budget.Spans = max(q.Budget.Spans/wholeTraceCost, 1)
@@ -89,7 +90,7 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 		return a.Store.Aggregate(ctx, q, a.Spec)
 	}
 	q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
-	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, Selected: a.Selected, Durations: a.Durations}
+	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, OfTrace: a.OfTrace, Selected: a.Selected, Durations: a.Durations}
 	return storequery.AggregateSet(ctx, s.Store(), q, a.Set, want)
 }
 

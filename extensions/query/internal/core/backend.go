@@ -43,7 +43,11 @@ type Limits struct {
 	Queries     int           // concurrent queries
 	Names       int           // services, or operations of a service, per response
 	Baseline    time.Duration // period before a trace in which usual durations are counted
-	ClockSkew   time.Duration // maximum clock-skew adjustment; 0 disables it
+	// Limits of metrics queries: the time range, samples of a series, and series.
+	MetricsRange  time.Duration
+	MetricsPoints int
+	MetricsSeries int
+	ClockSkew     time.Duration // maximum clock-skew adjustment; 0 disables it
 }
 
 // Options configure a Backend. All fields except the archive's must be set.

@@ -42,7 +42,7 @@ func dial(t testing.TB, store core.Store, change ...func(*core.Options)) *grpc.C
 	t.Helper()
 	b, _ := querytest.NewBackend(t, store, func(o *core.Options) {
 		o.Limits = core.Limits{Timeout: 30 * time.Second, PatternTime: time.Minute, Traces: 10_000, TraceSize: 200_000, Scanned: 50_000_000,
-			Aggregated: 200_000, Queries: 256, Names: 10_000}
+			Aggregated: 200_000, Queries: 256, Names: 10_000, MetricsRange: 24 * time.Hour, MetricsPoints: 10_000, MetricsSeries: 1000}
 		o.Memory, o.Now = pipeline.NewQueryBudget(512<<20), time.Now
 		for _, f := range change {
 			f(o)

@@ -19,7 +19,8 @@ func NewBackend(t testing.TB, store core.Store, change ...func(*core.Options)) (
 	o := core.Options{
 		Store: store,
 		Limits: core.Limits{Timeout: time.Minute, PatternTime: time.Minute, Traces: 1000, TraceSize: 1000, Scanned: 1000,
-			Aggregated: 5000, Errors: 1000, ErrorScan: 1e6, Queries: 10, Names: 1000, Baseline: 24 * time.Hour},
+			Aggregated: 5000, Errors: 1000, ErrorScan: 1e6, Queries: 10, Names: 1000, MetricsRange: 24 * time.Hour, MetricsPoints: 10_000,
+			MetricsSeries: 1000, Baseline: 24 * time.Hour},
 		Memory:  pipeline.NewQueryBudget(1 << 30),
 		Logger:  zap.NewNop(),
 		Metrics: reg,

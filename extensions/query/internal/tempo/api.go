@@ -35,6 +35,8 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /tempo/api/traces/{id}", Handler: a.trace},
 		{Pattern: "GET /tempo/api/v2/traces/{id}", Handler: a.traceV2},
 		{Pattern: "GET /tempo/api/search", Handler: a.search},
+		{Pattern: "GET /tempo/api/metrics/query_range", Handler: a.metricsRange},
+		{Pattern: "GET /tempo/api/metrics/query", Handler: a.metricsInstant},
 		{Pattern: "GET /tempo/api/search/tags", Handler: a.tagNames},
 		{Pattern: "GET /tempo/api/v2/search/tags", Handler: a.tagNamesV2},
 		{Pattern: "GET /tempo/api/search/tag/{rest...}", Handler: a.tagValues},
@@ -44,8 +46,9 @@ func (a *API) Routes() []httpapi.Route {
 
 // NotFound responds to requests for parts of the API that are not served.
 func NotFound(w http.ResponseWriter, r *http.Request) {
-	const served = "served are GET of api/echo, api/search, and, also below api/v2, api/traces/ID, api/search/tags and " +
-		"api/search/tag/NAME/values; metrics queries and overrides are not"
+	const served = "served are GET of api/echo, api/search, api/metrics/query_range, api/metrics/query, " +
+		"and, also below api/v2, api/traces/ID, api/search/tags and " +
+		"api/search/tag/NAME/values; overrides are not"
 	http.Error(w, fmt.Sprintf("%s %s is not served here: %s", r.Method, clip(r.URL.Path), served), http.StatusNotFound)
 }
 

@@ -72,6 +72,9 @@ func parseOf(v url.Values, agg *core.Aggregation) error {
 	return httpapi.ParamError("of", errOf)
 }
 
+// maxFields is the maximum number of fields to group by.
+const maxFields = 2
+
 // groupParams parses `by`, `sort` and `limit`.
 func groupParams(v url.Values, traces bool) (g tracestore.GroupQuery, err error) {
 	if g.By, err = httpapi.ParseFields(v["by"]...); err != nil {
@@ -79,6 +82,9 @@ func groupParams(v url.Values, traces bool) (g tracestore.GroupQuery, err error)
 	}
 	if len(g.By) == 0 {
 		return g, httpapi.ParamError("by", errNoField)
+	}
+	if len(g.By) > maxFields {
+		return g, fmt.Errorf("%d fields to group by exceed the maximum of %d", len(g.By), maxFields)
 	}
 	for _, f := range g.By {
 		if err := checkField(f, traces); err != nil {
