@@ -1,5 +1,5 @@
 // `npm run test-browser`: tests of the pages in Chromium, and short ones in Firefox, against the built program.
-// SHORT leaves out the longest files, and those of what seldom changes. BENCH measures the pages instead, SCREENSHOTS draws them.
+// SHORT limits them to the commonest tasks. BENCH measures the pages instead, SCREENSHOTS draws them.
 
 import { defineConfig } from 'vitest/config';
 import { findChromium, findFirefox } from './test/browser/executables.ts';
@@ -7,16 +7,14 @@ import { findChromium, findFirefox } from './test/browser/executables.ts';
 const { BENCH, RUNS, SCREENSHOTS, IMAGES, SHORT } = process.env;
 const chromium = findChromium(!!BENCH && RUNS !== '1');
 const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
-const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
-
-const long = ['accessibility', 'documentation', 'failures', 'firefox', 'language', 'large', 'live', 'map', 'serving', 'split'];
+const short = ['demo', 'open', 'saved', 'service', 'smoke', 'tasks', 'trace'].join('|');
+const tests = special ? `test/${special}.test.ts` : SHORT ? `test/browser/@(${short}).test.ts` : 'test/browser/**/*.test.ts';
 const firefox = chromium && !special && !SHORT ? findFirefox() : '';
-const left = SHORT ? long : firefox ? [] : ['firefox'];
 
 export default defineConfig({
   test: {
     include: chromium ? [tests] : [],
-    exclude: left.map((name) => `test/browser/${name}.test.ts`),
+    exclude: firefox ? [] : ['test/browser/firefox.test.ts'],
     passWithNoTests: true,
     env: { CHROMIUM: chromium, FIREFOX: firefox },
     testTimeout: BENCH ? 300_000 : 180_000,
