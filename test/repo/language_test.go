@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,7 @@ var fixedTexts = []string{"StartTime and EndTime must be initialized."}
 // forbidden is a pattern of words that are not used, and the words to use instead.
 type forbidden struct {
 	pattern *regexp.Regexp
+	literal []byte // is in lower case in each match: searching for it first is many times faster
 	instead string
 }
 
@@ -43,17 +45,13 @@ func TestForbiddenWords(t *testing.T) {
 	if len(words) < 10 {
 		t.Fatalf("%s has %d patterns", forbiddenWords, len(words))
 	}
-	var texts []string
-	for _, w := range words {
-		texts = append(texts, "(?:"+w.pattern.String()+")")
-	}
-	all := regexp.MustCompile(strings.Join(texts, "|")) // one pass for files without a match
 	eachText(t, func(t *testing.T, file string, text []byte) {
-		if !all.Match(text) {
-			return
-		}
-		for n, line := range bytes.Split(text, []byte("\n")) {
-			for _, w := range words {
+		lower := bytes.ToLower(text)
+		for _, w := range words {
+			if !bytes.Contains(lower, w.literal) || !w.pattern.Match(text) {
+				continue
+			}
+			for n, line := range bytes.Split(text, []byte("\n")) {
 				if m := w.pattern.Find(line); m != nil {
 					t.Errorf("%s:%d: %q matches %s; write: %s", file, n+1, m, w.pattern, w.instead)
 				}
@@ -74,9 +72,29 @@ func readForbiddenWords(t *testing.T) (words []forbidden) {
 		if !ok {
 			t.Fatalf("%s: %q does not say what to write instead", forbiddenWords, line)
 		}
-		words = append(words, forbidden{regexp.MustCompile(strings.TrimSpace(pattern)), strings.TrimSpace(instead)})
+		pattern = strings.TrimSpace(pattern)
+		words = append(words, forbidden{regexp.MustCompile(pattern), literal(t, pattern), strings.TrimSpace(instead)})
 	}
 	return words
+}
+
+// literal returns the longest text, in lower case, that each match of a pattern has.
+func literal(t *testing.T, pattern string) (longest []byte) {
+	t.Helper()
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := []*syntax.Regexp{re}
+	if re.Op == syntax.OpConcat {
+		parts = re.Sub
+	}
+	for _, part := range parts {
+		if text := strings.ToLower(string(part.Rune)); part.Op == syntax.OpLiteral && len(text) > len(longest) {
+			longest = []byte(text)
+		}
+	}
+	return longest
 }
 
 // eachText visits all tracked texts that people write here: Go, documentation, configuration, scripts. Every
