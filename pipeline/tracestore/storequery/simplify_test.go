@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -36,7 +37,7 @@ func randomExpr(r *rand.Rand, depth int) tracestore.Expr {
 // TestRewrittenConditions checks that rewritten conditions hold for the same spans, and weakened
 // ones for at least these.
 func TestRewrittenConditions(t *testing.T) {
-	seed := rand.Uint64()
+	seed := soak.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 5000 {
 		e := randomExpr(r, 4)

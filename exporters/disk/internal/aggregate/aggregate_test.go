@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/test/bench"
@@ -61,8 +62,7 @@ func expectAggregate(w *scantest.Generator, q tracestore.Query, a tracestore.Agg
 // TestAggregateAgreesWithDefinition compares answers for one source, with imprecise hints and with
 // duplicates, with the definition.
 func TestAggregateAgreesWithDefinition(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(seed, 9))}
 	s := openStore(1, seed, scan.Options{})
 	w.Send(t, s, 60)
@@ -84,8 +84,7 @@ func TestAggregateAgreesWithDefinition(t *testing.T) {
 // TestAggregateInParts compares answers for parts that are counted at the same time with those for
 // all blocks in turn.
 func TestAggregateInParts(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	for _, requests := range []int{60, 3} {
 		checkParts(t, requests, seed)
 	}

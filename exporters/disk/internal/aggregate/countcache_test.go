@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/test/bench"
@@ -62,8 +63,7 @@ func withoutOthers(a *tracestore.Aggregate) {
 // TestKeptCounts compares the counts of repeated queries with random windows with those that are
 // not kept, with and without enough memory.
 func TestKeptCounts(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s, times := keptStore(t)
 	failed := scantest.Property(tracestore.Status, tracestore.Eq, tracestore.Text("error"))

@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -17,8 +18,7 @@ import (
 // TestDamage checks that results are correct in spite of damage, and that a result says if it may
 // be incomplete.
 func TestDamage(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(seed, 5))}
 	s := openStore(3, seed, scan.Options{})
 	w.Send(t, s, 60)

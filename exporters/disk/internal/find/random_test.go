@@ -13,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -67,8 +68,7 @@ func matches(list []tracestore.Result) (out []match) {
 // TestFindAgreesWithMatch compares the results of random queries with tracestore.Match on every
 // span.
 func TestFindAgreesWithMatch(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(seed, 3))}
 	s := openStore(3, seed, scan.Options{})
 	w.Send(t, s, 60)
@@ -87,8 +87,7 @@ func TestFindAgreesWithMatch(t *testing.T) {
 
 // TestBudgetPages checks that the pages of a query with a budget together equal the whole answer.
 func TestBudgetPages(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(seed, 7))}
 	s := openStore(2, seed, scan.Options{})
 	w.Send(t, s, 12)
