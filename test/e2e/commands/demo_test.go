@@ -26,7 +26,7 @@ import (
 func TestDemo(t *testing.T) {
 	p := harness.RunAllInOne(t, t.TempDir())
 	stdout, stderr, err := execute(t, []string{"TRACING_OTLP_URL=http://" + p.OTLPHTTP()},
-		"demo", "--backfill=30m", "--rate=10", "--seed=1", "--once")
+		"demo", "--backfill=30m", "--rate=5", "--seed=1", "--once")
 	if err != nil {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
