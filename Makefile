@@ -64,10 +64,8 @@ bench-ui: build ## measure the pages in Chromium: times, frames, memory and size
 test: build node-clients ## run the tests; long ones briefly or not at all: make test-long test-tools test-browser test-engines
 	@$(MAKE) --no-print-directory -j 2 test-go test-ui
 
-# The longest tests mostly wait. They come first, so that others keep the cores busy beside them, and at the end.
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
-	@packages=$$(go list ./exporters/disk ./test/e2e/... ./test/repo ./test/simulation ./...) && $(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short \
-		$$(echo "$$packages" | grep -v '/test/engines/') ./test/engines/clickhouse/chserver
+	@$(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short $$(.ci/packages short)
 
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
 	@$(STAGE) 'long tests' env $(TEST_ENV) $(TEST) $$(.ci/packages long)
