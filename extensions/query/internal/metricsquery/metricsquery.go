@@ -37,7 +37,7 @@ type Result struct {
 const MaxExemplars = 100
 
 // errNoStore is the error for a store that cannot count spans by their values.
-var errNoStore = errors.New("store does not support metrics queries")
+var errNoStore = fmt.Errorf("metrics queries: %w", tracestore.ErrUnsupported)
 
 // Times returns the times of the samples.
 func (q *Query) Times() []time.Time {

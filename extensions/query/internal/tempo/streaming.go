@@ -247,15 +247,3 @@ func inParts[T any](list []T, size func(T) int, send func([]T) error) error {
 	}
 	return send(list[from:])
 }
-
-// MetricsQueryRange is not served.
-func (s *Streaming) MetricsQueryRange(*streaming.QueryRangeRequest, grpc.ServerStreamingServer[streaming.QueryRangeResponse]) error {
-	return errNoMetrics
-}
-
-// MetricsQueryInstant is not served.
-func (s *Streaming) MetricsQueryInstant(*streaming.QueryInstantRequest, grpc.ServerStreamingServer[streaming.QueryInstantResponse]) error {
-	return errNoMetrics
-}
-
-var errNoMetrics = status.Error(codes.Unimplemented, "metrics queries are not served here")

@@ -161,8 +161,12 @@ func TestStreamingErrors(t *testing.T) {
 		{good, "SearchTagsV2", &streaming.SearchTagsRequest{Start: 2, End: 1}, codes.InvalidArgument, "start must be before end"},
 		{good, "SearchTagValues", &streaming.SearchTagValuesRequest{}, codes.InvalidArgument, "valid tagName"},
 		{good, "SearchTagValuesV2", &streaming.SearchTagValuesRequest{TagName: "a,b"}, codes.InvalidArgument, "valid tagName"},
-		{good, "MetricsQueryRange", &streaming.QueryRangeRequest{Query: "{} | rate()"}, codes.Unimplemented, "metrics"},
-		{good, "MetricsQueryInstant", &streaming.QueryInstantRequest{Query: "{} | rate()"}, codes.Unimplemented, "metrics"},
+		{good, "MetricsQueryRange", &streaming.QueryRangeRequest{Query: "{}"}, codes.InvalidArgument, "not a metrics query"},
+		{good, "MetricsQueryRange", &streaming.QueryRangeRequest{Query: "{} | rate()", Step: 1}, codes.InvalidArgument,
+			"step of 1ns is too small"},
+		{good, "MetricsQueryInstant", &streaming.QueryInstantRequest{Query: "{} | rate()", Start: 2e18, End: 1e18}, codes.InvalidArgument,
+			"end must be greater than start"},
+		{failing, "MetricsQueryInstant", &streaming.QueryInstantRequest{Query: "{} | rate()"}, codes.Unimplemented, ""},
 		{failing, "Search", &streaming.SearchRequest{}, codes.Internal, "failed to search: disk on fire"},
 	} {
 		_, _, err := call[streaming.SearchResponse](t, dial(t, c.b), c.method, c.in)
@@ -304,5 +308,34 @@ func TestSizeOfMessages(t *testing.T) {
 	}
 	if err != nil || tags < 3000 || len(names) < 3 {
 		t.Errorf("%d tags in %d messages: %v", tags, len(names), err)
+	}
+}
+
+// Series are sent in messages of limited size, each once.
+func TestSizeOfMetricsMessages(t *testing.T) {
+	td := querytest.Many(200, func(i int, _ ptrace.ResourceSpans, s ptrace.Span) {
+		s.SetName(fmt.Sprintf("%04d%s", i, strings.Repeat("x", 900)))
+	})
+	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, td), func(o *core.Options) {
+		o.Limits.Scanned, o.Limits.Aggregated = 1e6, 1e6
+		o.Now = func() time.Time { return querytest.Start.Add(time.Hour) }
+	})
+	got, _, err := call[streaming.QueryRangeResponse](t, dial(t, b), "MetricsQueryRange", &streaming.QueryRangeRequest{
+		Query: "{} | rate() by (name)", Start: uint64(querytest.Start.UnixNano()), End: uint64(querytest.Start.Add(20 * time.Minute).UnixNano()),
+		Step: uint64(time.Second)})
+	series := make(map[string]bool)
+	for _, m := range got {
+		if n := proto.Size(m); n > maxMessage {
+			t.Errorf("a message of %d bytes", n)
+		}
+		for _, s := range m.Series {
+			series[s.Labels[0].Value.GetStringValue()] = true
+			if len(s.Samples) != 1201 {
+				t.Errorf("%d samples, want 1201", len(s.Samples))
+			}
+		}
+	}
+	if err != nil || len(series) != 200 || len(got) < 3 {
+		t.Errorf("%d series in %d messages: %v", len(series), len(got), err)
 	}
 }
