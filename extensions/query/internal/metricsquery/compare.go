@@ -1,6 +1,7 @@
 package metricsquery
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -26,53 +27,104 @@ var compareFields = []tracestore.Place{tracestore.Name, tracestore.Kind, tracest
 
 // compare returns the numbers of spans by value of each attribute, in the selection and the rest.
 func (r *run) compare(s *traceql.MetricsStage) ([]Series, error) {
-	counts := comparison{run: r, top: s.Compare.Top, index: make(map[string]int)}
+	counts := comparison{run: r, index: make(map[string]int)}
 	for i := range r.times {
 		w := r.window()
 		if r.Step > 0 {
 			w = core.Window{From: r.times[i].Add(1 - r.Step), To: r.times[i]}
 		}
-		facets, err := r.facets(s, w)
+		selected, rest, err := r.sides(s, w)
 		if err != nil {
 			return nil, err
 		}
-		for j := range facets {
-			counts.add(i, &facets[j])
-		}
+		counts.add(i, "selection", selected)
+		counts.add(i, "baseline", rest)
 	}
 	return counts.list, nil
 }
 
-// facets counts the values of all attributes in a part of the time range.
-func (r *run) facets(s *traceql.MetricsStage, w core.Window) ([]tracestore.Facet, error) {
-	agg := r.aggregation(s.Set, w)
-	selection := &tracestore.Selection{}
-	if c := &s.Compare; c.To > 0 {
+// sides returns the most frequent values of all attributes in the selection and in the rest of the
+// spans of a time range.
+func (r *run) sides(s *traceql.MetricsStage, w core.Window) (selected, rest []tracestore.Facet, err error) {
+	agg, c := r.aggregation(s.Set, w), &s.Compare
+	selection := tracestore.Selection{}
+	if c.To > 0 {
 		selection.From, selection.To = time.Unix(0, int64(min(c.From, math.MaxInt64))), time.Unix(0, int64(min(c.To, math.MaxInt64)))
 	}
+	where, err := httpapi.SpanCondition(c.Selection)
+	if err != nil || agg.Set != nil || selection.From.After(w.From) || c.To > 0 && selection.To.Before(w.To) {
+		return r.bothSides(agg, s, selection)
+	}
+	of := agg
+	of.Where = tracestore.And{agg.Where, where}
+	if selected, err = r.frequent(of, c.Top); err != nil {
+		return nil, nil, err
+	}
+	of.Where = tracestore.And{agg.Where, tracestore.Not{Expr: where}}
+	rest, err = r.frequent(of, c.Top)
+	return selected, rest, err
+}
+
+// frequent returns the most frequent values of all attributes.
+func (r *run) frequent(agg core.Aggregation, values int) ([]tracestore.Facet, error) {
+	agg.Spec.Facets = tracestore.FacetQuery{Values: values}
+	return r.facets(&agg)
+}
+
+// bothSides is like sides, but counts both sides together. It needs more memory, because any value
+// may be frequent in one of them.
+func (r *run) bothSides(
+	agg core.Aggregation, s *traceql.MetricsStage, selection tracestore.Selection,
+) (selected, rest []tracestore.Facet, _ error) {
 	where, err := httpapi.SpanCondition(s.Compare.Selection)
-	if err == nil {
-		selection.Where = where
-	} else {
+	if selection.Where = where; err != nil { // it depends on whole traces
 		agg.Selected = s.Compare.Selection
 		if agg.Set == nil {
 			agg.Set, agg.Where = storequery.Select{Where: agg.Where}, nil
 		}
 	}
-	agg.Spec.Facets = tracestore.FacetQuery{Values: s.Compare.Top, All: true, Selection: selection}
-	found, err := r.slot.Aggregate(&agg)
+	agg.Spec.Facets = tracestore.FacetQuery{Values: s.Compare.Top, All: true, Selection: &selection}
+	all, err := r.facets(&agg)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range all {
+		one, other := f, f
+		one.Spans, other.Spans = f.Selected, f.Spans-min(f.Selected, f.Spans)
+		one.Values, other.Values = slices.Clone(f.Values), f.Values
+		for i, v := range f.Values {
+			one.Values[i].Count, other.Values[i].Count = v.Selected, v.Count-min(v.Selected, v.Count)
+		}
+		selected, rest = append(selected, mostFrequent(one, s.Compare.Top)), append(rest, mostFrequent(other, s.Compare.Top))
+	}
+	return selected, rest, nil
+}
+
+// mostFrequent returns a facet with only its most frequent values.
+func mostFrequent(f tracestore.Facet, n int) tracestore.Facet {
+	slices.SortFunc(f.Values, func(a, b tracestore.FacetValue) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
+	})
+	f.Values = f.Values[:min(n, len(f.Values))]
+	return f
+}
+
+// facets counts the values of attributes. The counts are estimates if the store examines a sample.
+func (r *run) facets(agg *core.Aggregation) ([]tracestore.Facet, error) {
+	found, err := r.slot.Aggregate(agg)
 	if err != nil {
 		return nil, err
 	}
 	r.scanned += found.Scanned
-	r.estimate(found.Facets.Share, found.Reasons)
+	share := found.Facets.Share
+	r.estimate(share, found.Reasons)
 	list := found.Facets.Facets
 	for i := range list {
 		f := &list[i]
-		f.Spans, f.Selected = scaled(f.Spans, found.Facets.Share), scaled(f.Selected, found.Facets.Share)
+		f.Spans, f.Selected = scaled(f.Spans, share), scaled(f.Selected, share)
 		for j := range f.Values {
 			v := &f.Values[j]
-			v.Count, v.Selected = scaled(v.Count, found.Facets.Share), scaled(v.Selected, found.Facets.Share)
+			v.Count, v.Selected = scaled(v.Count, share), scaled(v.Selected, share)
 		}
 	}
 	return list, nil
@@ -84,39 +136,22 @@ func scaled(n uint64, share float64) uint64 { return uint64(math.Round(float64(n
 // comparison collects the series of compare(...).
 type comparison struct {
 	*run
-	top   int
 	list  []Series
 	index map[string]int // in list, by labels
 }
 
-// add adds the counts of a field to sample number at.
-func (c *comparison) add(at int, f *tracestore.Facet) {
-	key, ok := compareKey(f.Field)
-	if !ok {
-		return
-	}
-	numeric := f.Field.Key != ""
-	c.set(at, "selection_total", key, otlpdata.StringValue("nil"), f.Selected)
-	c.set(at, "baseline_total", key, otlpdata.StringValue("nil"), f.Spans-f.Selected)
-	for _, one := range []struct {
-		name  string
-		count func(v tracestore.FacetValue) uint64
-	}{
-		{"selection", func(v tracestore.FacetValue) uint64 { return v.Selected }},
-		{"baseline", func(v tracestore.FacetValue) uint64 { return v.Count - min(v.Selected, v.Count) }},
-	} {
-		slices.SortFunc(f.Values, func(a, b tracestore.FacetValue) int {
-			if na, nb := one.count(a), one.count(b); na != nb {
-				if na > nb {
-					return -1
-				}
-				return 1
-			}
-			return strings.Compare(a.Text, b.Text)
-		})
-		for _, v := range f.Values[:min(c.top, len(f.Values))] {
-			value := typedValue(f.Field, tracestore.GroupValue{Text: v.Text, Present: true}, numeric)
-			c.set(at, one.name, key, value, one.count(v))
+// add adds the counts of one side to sample number at.
+func (c *comparison) add(at int, side string, facets []tracestore.Facet) {
+	for i := range facets {
+		f := &facets[i]
+		key, ok := compareKey(f.Field)
+		if !ok {
+			continue
+		}
+		c.set(at, side+"_total", key, otlpdata.StringValue("nil"), f.Spans)
+		for _, v := range f.Values {
+			value := typedValue(f.Field, tracestore.GroupValue{Text: v.Text, Present: true}, f.Field.Key != "")
+			c.set(at, side, key, value, v.Count)
 		}
 	}
 }

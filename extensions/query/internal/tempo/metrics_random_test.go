@@ -1,0 +1,192 @@
+package tempo
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline/soak"
+)
+
+// metricSpan is a span as metrics queries count it.
+type metricSpan struct {
+	start, duration time.Duration // start: after querytest.Start
+	color           string
+	size            float64 // NaN: none
+}
+
+// randomSpans returns spans and the traces that contain them.
+func randomSpans(r *rand.Rand) (list []metricSpan, td ptrace.Traces) {
+	td = ptrace.NewTraces()
+	ss := querytest.AddService(td, "svc")
+	for i := range 300 {
+		s := metricSpan{time.Duration(r.IntN(1000)) * 100 * time.Millisecond, time.Duration(1 + r.IntN(1e6)), "", math.NaN()}
+		sp := querytest.AddSpan(ss, pcommon.TraceID{14: byte(i / 7), 15: 1}, byte(i), byte(i>>8), "op", s.start)
+		sp.SetEndTimestamp(sp.StartTimestamp() + pcommon.Timestamp(s.duration))
+		if r.IntN(4) > 0 {
+			s.color = []string{"red", "green", "blue"}[r.IntN(3)]
+			sp.Attributes().PutStr("color", s.color)
+		}
+		switch r.IntN(3) {
+		case 0:
+			s.size = float64(r.IntN(50) - 10)
+			sp.Attributes().PutInt("size", int64(s.size))
+		case 1:
+			s.size = float64(r.IntN(100)) / 4
+			sp.Attributes().PutDouble("size", s.size)
+		}
+		list = append(list, s)
+	}
+	return list, td
+}
+
+// metricsAnswer is the part of a response that the test reads.
+type metricsAnswer struct {
+	Series []struct {
+		Labels []struct {
+			Key   string
+			Value struct {
+				StringValue string
+				DoubleValue float64
+			}
+		}
+		Samples []struct {
+			TimestampMs string
+			Value       float64
+		}
+	}
+}
+
+// expected calculates the samples of a function of the spans of a part: values by the suffix of the
+// name of a series. Numbers are in the unit of the response.
+func expected(function string, numbers []float64, spans int, step time.Duration) map[string]float64 {
+	out := make(map[string]float64)
+	switch {
+	case function == "count_over_time()":
+		out[""] = float64(spans)
+	case function == "rate()":
+		out[""] = float64(spans) / step.Seconds()
+	case len(numbers) == 0:
+	case function[:3] == "sum", function[:3] == "avg":
+		for _, n := range numbers {
+			out[""] += n
+		}
+		if function[:3] == "avg" {
+			out[""] /= float64(len(numbers))
+		}
+	case function[:3] == "min":
+		out[""] = slices.Min(numbers)
+	case function[:3] == "max":
+		out[""] = slices.Max(numbers)
+	case function[:3] == "qua":
+		slices.Sort(numbers)
+		for _, q := range []float64{0, 0.5, 1} {
+			rank := max(int(math.Ceil(q*float64(len(numbers)))), 1)
+			out[fmt.Sprint(" ", q)] = numbers[rank-1]
+		}
+	}
+	return out
+}
+
+// TestRandomMetrics compares samples with their definition.
+func TestRandomMetrics(t *testing.T) {
+	r := rand.New(rand.NewPCG(soak.Seed(t), 1))
+	for range 5 {
+		list, td := randomSpans(r)
+		h := api(t, querytest.FullStore{Store: querytest.NewStore(td)})
+		for range 20 {
+			checkMetrics(t, r, list, h)
+		}
+	}
+}
+
+func checkMetrics(t *testing.T, r *rand.Rand, list []metricSpan, h http.Handler) {
+	t.Helper()
+	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
+	field := pick("duration", "span.size")
+	function := pick("rate()", "count_over_time()", "sum_over_time("+field+")", "avg_over_time("+field+")", "min_over_time("+field+")",
+		"max_over_time("+field+")", "quantile_over_time("+field+", 0, .5, 1)")
+	by, where := pick("", " by (span.color)"), pick("{}", `{ span.color = "red" }`, "{ duration < 500us }")
+	step := time.Duration(1+r.IntN(40)) * time.Second
+	from := querytest.Start.Add(time.Duration(r.IntN(50)) * time.Second)
+	to := from.Add(time.Duration(1+r.IntN(60)) * time.Second)
+	q := where + " | " + function + by
+	path := fmt.Sprintf("/tempo/api/metrics/query_range?q=%s&start=%d&end=%d&step=%d&exemplars=0", url.QueryEscape(q), from.Unix(), to.Unix(),
+		int(step.Seconds()))
+	w := querytest.Ask(t, h, http.MethodGet, path)
+	var got metricsAnswer
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s: %d %s: %v", q, w.Code, w.Body, err)
+	}
+	samples := make(map[string]float64)
+	for _, s := range got.Series {
+		name := ""
+		for _, l := range s.Labels {
+			switch l.Key {
+			case "span.color":
+				name += l.Value.StringValue
+			case "p":
+				name += fmt.Sprint(" ", l.Value.DoubleValue)
+			}
+		}
+		for _, p := range s.Samples {
+			if p.Value != 0 {
+				samples[p.TimestampMs+" "+name] = p.Value
+			}
+		}
+	}
+	first, last := from.Unix()/int64(step.Seconds()), (to.Unix()-1)/int64(step.Seconds())+1
+	for at := first; at <= last; at++ {
+		end := time.Unix(at*int64(step.Seconds()), 0)
+		numbers, spans := make(map[string][]float64), make(map[string]int)
+		for _, s := range list {
+			start := querytest.Start.Add(s.start)
+			if !start.After(end.Add(-step)) || start.After(end) || where == "{ duration < 500us }" && s.duration >= 500*time.Microsecond ||
+				where == `{ span.color = "red" }` && s.color != "red" {
+				continue
+			}
+			name := ""
+			if by != "" {
+				name = s.color
+				if name == "" {
+					name = "nil"
+				}
+			}
+			n := s.size
+			if field == "duration" {
+				n = s.duration.Seconds()
+			}
+			if spans[name]++; !math.IsNaN(n) {
+				numbers[name] = append(numbers[name], n)
+			}
+		}
+		for name, n := range spans {
+			for suffix, want := range expected(function, numbers[name], n, step) {
+				key := strconv.FormatInt(end.UnixMilli(), 10) + " " + name + suffix
+				got := samples[key]
+				delete(samples, key)
+				tolerance := 1e-9
+				if suffix != "" { // a quantile
+					tolerance += 0.023 * math.Abs(want)
+				}
+				if math.Abs(got-want) > tolerance {
+					t.Errorf("%s, step %s, sample %q: %g, want %g", q, step, key, got, want)
+				}
+			}
+		}
+	}
+	for key, v := range samples {
+		t.Errorf("%s, step %s: sample %q is %g, want none", q, step, key, v)
+	}
+}
