@@ -108,6 +108,8 @@ func occurrences(f tracestore.Field) string {
 func fieldValue(f tracestore.Field) (form, text string) {
 	column, isText := where.Column(f.Place)
 	switch {
+	case f.Parent: // it is not known
+		return where.Text(formAbsent), "''"
 	case isText:
 		return where.Text(formText), shortText(column)
 	case f.Place == tracestore.Duration:
@@ -142,9 +144,9 @@ func attributeValue(f tracestore.Field) (form, text string) {
 func numberValue(f tracestore.Field) string {
 	const none = "nan"
 	switch {
-	case f.Place == tracestore.Duration:
+	case f.Place == tracestore.Duration && !f.Parent:
 		return "toFloat64(duration)"
-	case !f.Place.HasKey():
+	case !f.Place.HasKey() || f.Parent:
 		return none // texts, and properties that the table of spans does not have
 	}
 	var values []string

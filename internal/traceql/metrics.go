@@ -142,6 +142,7 @@ type metricsParser struct {
 	*parser
 	stages    int
 	operators int
+	durations bool // constants may be durations, which become seconds
 }
 
 func (p *metricsParser) query() (q MetricsQuery, err error) {
@@ -308,6 +309,11 @@ func (p *metricsParser) operand() (MetricsExpr, error) {
 }
 
 func (p *metricsParser) constant(t token) (n MetricsNumber, err error) {
+	if p.durations {
+		if d, problem := parseDuration(t.text); problem == "" {
+			return MetricsNumber{Value: d.Seconds()}, nil
+		}
+	}
 	n.Value, err = strconv.ParseFloat(t.text, 64)
 	if err != nil || math.IsInf(n.Value, 0) {
 		return n, p.fail(t, "expected a number without a unit, found %s", describe(t))
@@ -495,7 +501,9 @@ func (p *metricsParser) secondStages(e MetricsExpr) (MetricsExpr, error) {
 		switch {
 		case t.kind == operator && compares:
 			p.takeToken()
+			p.durations = true
 			n, err := p.sum()
+			p.durations = false
 			if err != nil {
 				return nil, err
 			}

@@ -43,7 +43,7 @@ func (g *groupSource) numberOf(id uint32) (out groupNumber, ok bool) {
 	shape, f := &g.plan.Tables.Shapes[id], g.to.want.Of
 	at := scan.BindingOf(f.Place)
 	switch {
-	case g.to.want.Measure == tracestore.MeasureNone:
+	case g.to.want.Measure == tracestore.MeasureNone, f.Parent: // the parent is not known
 		return out, true
 	case f.Place == tracestore.Duration:
 		return groupNumber{duration: true}, true
@@ -82,6 +82,8 @@ func (g *groupSource) numberOf(id uint32) (out groupNumber, ok bool) {
 func (g *groupSource) field(id uint32, number int, f tracestore.Field) (out groupField, ok bool) {
 	shape, at := &g.plan.Tables.Shapes[id], scan.BindingOf(f.Place)
 	switch {
+	case f.Parent:
+		return out, true // no value: the parent is not known
 	case at.InHead || at.Computed:
 		return out, false
 	case at.InShape && !at.HasCell(g.plan.Tables, shape):

@@ -97,7 +97,7 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 // countsRelatives reports whether facets or groups need whole traces.
 func (a *Aggregation) countsRelatives() bool {
 	return slices.ContainsFunc(slices.Concat(a.Spec.Facets.Fields, a.Spec.Groups.By), func(f tracestore.Field) bool {
-		return f.Place.OfTrace() && f.Place.OfSpan()
+		return f.OfTrace() && f.OfSpan()
 	})
 }
 

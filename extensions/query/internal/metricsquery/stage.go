@@ -43,9 +43,9 @@ func (r *run) stage(s *traceql.MetricsStage) ([]Series, error) {
 		Measure: measureOf(s.Function), Adjusted: r.Hint("extrapolate") == "true"}
 	for _, f := range s.By {
 		agg.Spec.Groups.By = append(agg.Spec.Groups.By, f.Field)
-		agg.OfTrace = agg.OfTrace || f.Place.OfTrace()
+		agg.OfTrace = agg.OfTrace || f.OfTrace()
 	}
-	agg.OfTrace = agg.OfTrace || s.Of.Place.OfTrace()
+	agg.OfTrace = agg.OfTrace || s.Of.OfTrace()
 	found, err := r.slot.Aggregate(&agg)
 	if err != nil {
 		return nil, err
