@@ -193,7 +193,13 @@ func (p *parser) parseUnary() (t term, err error) {
 		if t, err = p.parseExpr(precMultiply); err != nil {
 			return t, err
 		}
-		return p.calculate(term{tok: token{kind: number, value: &zero.Value, begin: first.begin, end: first.end}, single: true}, first, t)
+		_, typ, err := p.computed(t)
+		if err != nil {
+			return t, err
+		}
+		t, err = p.calculate(term{tok: token{kind: number, value: &zero.Value, begin: first.begin, end: first.end}, single: true}, first, t)
+		t.typ = typ // not that of 0
+		return t, err
 	}
 	first = p.takeToken()
 	switch {

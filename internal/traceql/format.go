@@ -25,9 +25,10 @@ func Format(set storequery.SpanSet) string {
 	return w.String()
 }
 
-// FormatStage returns the text of a [storequery.GroupBy] or a [storequery.Aggregate].
+// FormatStage returns the text of a [storequery.GroupBy] or a [storequery.Aggregate] with the names
+// of fields in TraceQL.
 func FormatStage(stage any) string {
-	w := printer{clear: true}
+	w := printer{clear: true, traceQL: true}
 	switch s := stage.(type) {
 	case storequery.GroupBy:
 		return groupText(&w, s)
@@ -41,6 +42,7 @@ type printer struct {
 	strings.Builder
 	clear         bool // write parentheses that are not necessary, but make the order of && and || clear
 	open, deepest int  // parentheses
+	traceQL       bool // write the names of fields in TraceQL
 }
 
 // The precedence of operators between sets. An operand on the right side of an operator must have a
@@ -124,7 +126,7 @@ func (w *printer) stages(stages []storequery.Stage) {
 }
 
 func groupText(w *printer, g storequery.GroupBy) string {
-	part := printer{clear: w.clear}
+	part := printer{clear: w.clear, traceQL: w.traceQL}
 	part.WriteString("by(")
 	part.operand(g.By, precLogic)
 	part.WriteByte(')')
@@ -143,9 +145,10 @@ func (w *printer) filter(f storequery.Filter) {
 func (w *printer) operand(o tracestore.Operand, place int) {
 	switch o := o.(type) {
 	case tracestore.Field:
-		w.WriteString(FormatField(o))
+		w.WriteString(w.field(o))
 	case tracestore.Constant:
-		w.WriteString(constantText(o.Value))
+		text := constantText(o.Value)
+		w.parenthesized(place > precAdd && text[0] == '-', func() { w.WriteString(text) })
 	case tracestore.Truth:
 		w.parenthesized(place > precLogic, func() { w.expr(o.Expr, exprLogic) })
 	case tracestore.Arithmetic:
@@ -162,6 +165,18 @@ func (w *printer) operand(o tracestore.Operand, place int) {
 	case storequery.Aggregate:
 		w.aggregate(o)
 	}
+}
+
+func (w *printer) field(f tracestore.Field) string {
+	names := f.Place.Info().TraceQL
+	switch {
+	case !w.traceQL || f.Parent:
+	case f.Place == tracestore.Service:
+		return "resource.service.name"
+	case len(names) > 0:
+		return names[0]
+	}
+	return FormatField(f)
 }
 
 func (w *printer) aggregate(a storequery.Aggregate) {

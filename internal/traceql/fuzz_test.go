@@ -10,7 +10,9 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`{ service.name = "checkout" && duration > 1s && (http.response.status_code >= 500 || error) }`,
 		"({span.a=1.5e3} || {}) >> {!(name=~`x.*`)} > {exists(event.\"a b\")} | select(.a, name)",
-		"{kind=server&&status!=ok&&root&&trace.rootName!~\"\\\\d\"&&1d2h<trace:duration}", "{a+b}", "{\t\"\xff", "{} << {}", "{.ä\n=\n1 &}",
+		"{kind=server&&status!=ok&&root&&trace.rootName!~\"\\\\d\"&&1d2h<trace:duration}", "{a+b}", "{\t\"\xff", "{} !<< {} &~ {}",
+		"{ -.a ^ 2 % 3 > parent.b - 1.5s } // c\n| by(.x) | avg(duration) + 1 >= 2 * -3 | coalesce() | select(.y) with (a=1)",
+		"({.a}|count()) > ({.b}|by(.c)|max(.d)) | {nestedSetParent<0 && \"a\" =~ `b`}", "{.ä\n=\n1 &}",
 	} {
 		f.Add(text)
 	}

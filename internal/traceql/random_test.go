@@ -12,6 +12,9 @@ func TestRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		text := randomSet(r, 4)
+		for range r.IntN(3) {
+			text += "|" + randomStage(r)
+		}
 		q, err := Parse(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -35,7 +38,39 @@ func randomSet(r *rand.Rand, depth int) string {
 	case r.IntN(2) == 0:
 		return "(" + randomSet(r, depth-1) + ")"
 	}
-	return randomSet(r, depth-1) + oneFrom(r, "&& || >> >") + randomSet(r, depth-1)
+	return randomSet(r, depth-1) + oneFrom(r, "&& || >> > << < ~ !>> !> !~ &>> &< &~") + randomSet(r, depth-1)
+}
+
+func randomStage(r *rand.Rand) string {
+	switch r.IntN(5) {
+	case 0:
+		return "by(" + randomValue(r, 2) + ")"
+	case 1:
+		return "coalesce()"
+	case 2:
+		return randomSet(r, 1)
+	case 3:
+		return "({.a}|max(" + randomValue(r, 2) + "))" + oneFrom(r, "= != < >=") + "(" + randomSet(r, 1) + "|count())*-2"
+	}
+	return oneFrom(r, "avg min max sum") + "(" + randomValue(r, 2) + ")" + oneFrom(r, "= != < <= > >=") +
+		oneFrom(r, "1s 2 -1.5+count() 2^3^0.5")
+}
+
+// randomValue returns a number that depends on the span.
+func randomValue(r *rand.Rand, depth int) string {
+	if depth == 0 || r.IntN(4) == 0 {
+		return oneFrom(r, "duration .a parent.span.b childCount nestedSetLeft event:timeSinceStart")
+	}
+	other := oneFrom(r, "-2 3 1.5s minInt .c") + " "
+	if r.IntN(2) == 0 {
+		other = oneFrom(r, "- (")
+		if value := randomValue(r, depth-1); other == "(" {
+			other += value + ")"
+		} else {
+			other += value + " "
+		}
+	}
+	return "(" + randomValue(r, depth-1) + " " + oneFrom(r, "+ - * / % ^") + " " + other + ")"
 }
 
 func randomExpr(r *rand.Rand, depth int) string {
@@ -55,7 +90,7 @@ func randomCondition(r *rand.Rand) string {
 	}
 	equality := func() string { return oneFrom(r, "= !=") }
 	order := func() string { return oneFrom(r, "= != < <= > >=") }
-	switch r.IntN(11) {
+	switch r.IntN(13) {
 	case 0:
 		return oneFrom(r, "! !! ") + oneFrom(r, "error root .a true false exists(name) exists(span.a)")
 	case 1:
@@ -76,6 +111,10 @@ func randomCondition(r *rand.Rand) string {
 		return attribute() + oneFrom(r, "!=nil =nil")
 	case 9:
 		return oneFrom(r, `"u-1247" !"a.*\\b" !!"É\n" text="x" text=~"(?i).*a+.*" text!~"(?i).*b.*"`)
+	case 10:
+		return randomValue(r, 2) + " " + order() + " " + randomValue(r, 2)
+	case 11:
+		return oneFrom(r, `(.a=1)=true error=.b !.c=.d name=.e "x"="y" status=span.s kind!=.k .a=nil nil!=parent.a "a"=~"b" nil=nil`)
 	}
 	return oneFrom(r, "name statusMessage rootName event:name span:parentID .x") + order() +
 		oneFrom(r, "\"\" `a\"\\b` \"\\n\\\"\\xff\\u00fc\" \"true\"")

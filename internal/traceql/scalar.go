@@ -142,7 +142,7 @@ func (p *parser) parseScalarOperand() (o tracestore.Operand, err error) {
 			return nil, err
 		}
 		defer p.leave()
-		if o, err = p.parseScalar(precMultiply, nil); err != nil {
+		if o, err = p.parseScalarOperand(); err != nil {
 			return nil, err
 		}
 		return p.scalarArithmetic(t, zero, o)

@@ -1,6 +1,7 @@
 package tracestore
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -202,7 +203,7 @@ var places = [...]PlaceInfo{
 	},
 	{
 		Place: TraceID, Name: "trace:id", TraceQL: []string{"trace:id"}, Type: TextField, Doc: "text: 32 hex digits", OfTrace: true,
-		value: ofTrace(func(t *Summary) otlpdata.Value { return otlpdata.StringValue(t.ID.String()) }),
+		value: ofTrace(func(t *Summary) otlpdata.Value { return otlpdata.StringValue(hex.EncodeToString(t.ID[:])) }),
 	},
 	{
 		Place: SpanID, Name: "span:id", TraceQL: []string{"span:id"}, Type: TextField, Doc: "text: 16 hex digits",

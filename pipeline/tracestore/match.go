@@ -2,6 +2,7 @@ package tracestore
 
 import (
 	"cmp"
+	"encoding/hex"
 	"iter"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -103,6 +104,7 @@ func (f Field) Values(s Span) iter.Seq[otlpdata.Value] {
 func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 	if f.Parent {
 		if s.Parent != nil {
+			f.Parent = false
 			if v, ok := s.Parent(f); ok {
 				yield(v)
 			}
@@ -143,7 +145,7 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 		}
 	case LinkTraceID:
 		for i := 0; s.Nested != nil && i < len(s.Links); i++ {
-			if !yield(otlpdata.StringValue(s.Links[i].TraceID.String())) {
+			if !yield(otlpdata.StringValue(hex.EncodeToString(s.Links[i].TraceID[:]))) {
 				return
 			}
 		}

@@ -198,7 +198,6 @@ func (m *setMatcher) childCount(at int) int {
 // parentValue returns the first value of a field in the parent of the span at an index.
 func (m *setMatcher) parentValue(f tracestore.Field, at int) (v otlpdata.Value, ok bool) {
 	m.findParents()
-	f.Parent = false
 	field, parent := slices.Index(m.parentFields, f), m.parents[at]
 	if field < 0 || parent < 0 {
 		return v, false

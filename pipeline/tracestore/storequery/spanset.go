@@ -115,6 +115,32 @@ func VisitSelected(
 	})
 }
 
+// VisitGroups is like VisitSelected with ofTrace, but also passes the index of the group of each
+// span, and returns the values that the stages of a [Pipeline] calculated for each group. Other
+// sets have one group.
+func VisitGroups(
+	ctx context.Context, set SpanSet, id otlpdata.TraceID, visit func(group int, s tracestore.Span) error, batches ...*otlpdata.Batch,
+) (values [][]GroupValue, err error) {
+	m := newSetMatcher(withContext(ctx, set), nil)
+	m.needsSummary = true
+	if err := m.evaluate(ctx, id, NewDedup(), walkBatches(batches...)); err != nil {
+		return nil, fmt.Errorf("evaluating the spans of trace %s: %w", id, err)
+	}
+	groups := make([]int32, len(m.selected))
+	for i, g := range m.groups {
+		values = append(values, g.values)
+		for _, span := range g.spans {
+			groups[span] = int32(i)
+		}
+	}
+	return values, m.each(func(s tracestore.Span, at int) error {
+		if !m.selected[at] {
+			return nil
+		}
+		return visit(int(groups[at]), s)
+	})
+}
+
 // visitMatching calls visit for each span for which a condition holds that needs no other span.
 func visitMatching(ctx context.Context, where tracestore.Expr, visit func(tracestore.Span) error, walk spanWalk) error {
 	dedup, n := NewDedup(), 0

@@ -114,6 +114,9 @@ func describeExpr(b *strings.Builder, e tracestore.Expr) {
 		parts("not(", []tracestore.Expr{e.Expr})
 	case tracestore.Cond:
 		fmt.Fprintf(b, "place %d %q op %d ", e.Field.Place, e.Field.Key, e.Op)
+		if e.Field.Parent {
+			b.WriteString("of parent ")
+		}
 		switch {
 		case e.Value.Regexp != nil:
 			fmt.Fprintf(b, "/%s/", e.Value.Regexp)

@@ -201,7 +201,9 @@ func (g *generator) condOn(ofParent bool) tracestore.Cond {
 		c.Op = tracestore.Eq // stores have indexes for it
 	}
 	c.Field.Place = tracestore.Place(g.IntN(len(tracestore.Places())))
-	c.Field.Key, c.Field.Parent = g.key(), ofParent
+	if c.Field.Key = g.key(); ofParent {
+		c.Field.Place, c.Field.Parent = c.Field.Place%(tracestore.LinkAttribute+1), true
+	}
 	switch {
 	case c.Op == tracestore.Like:
 		c.Value = tracestore.Pattern(pick(g, regexp.MustCompile("a"), regexp.MustCompile("^$"), regexp.MustCompile("[0-9]$")))

@@ -3,6 +3,8 @@ package storetest
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -152,6 +154,12 @@ func (w *fullTrace) selected(set storequery.SpanSet) map[int]bool {
 		}
 	case storequery.Or:
 		addAll(out, w.selected(s.Left), w.selected(s.Right))
+	case storequery.Pipeline:
+		for _, g := range w.groups(s) {
+			for _, i := range g {
+				out[i] = true
+			}
+		}
 	case storequery.Relation:
 		left, right := w.selected(s.Left), w.selected(s.Right)
 		for r := range right {
@@ -170,6 +178,83 @@ func (w *fullTrace) selected(set storequery.SpanSet) map[int]bool {
 		}
 	}
 	return out
+}
+
+// groups returns the groups that a pipeline returns. The generator uses only sets without structure
+// in its stages, which depend on no other span.
+func (w *fullTrace) groups(p storequery.Pipeline) (groups [][]int) {
+	groups = append(groups, slices.Sorted(maps.Keys(w.selected(p.Set))))
+	for _, stage := range p.Stages {
+		var next [][]int
+		for _, g := range groups {
+			next = append(next, w.stage(stage, g)...)
+		}
+		if _, ok := stage.(storequery.Coalesce); ok {
+			next = [][]int{slices.Concat(next...)}
+		}
+		groups = slices.DeleteFunc(next, func(g []int) bool { return len(g) == 0 })
+	}
+	return groups
+}
+
+func (w *fullTrace) stage(stage storequery.Stage, g []int) (groups [][]int) {
+	switch s := stage.(type) {
+	case storequery.Refine:
+		selected := w.selected(s.Set)
+		return [][]int{slices.DeleteFunc(slices.Clone(g), func(i int) bool { return !selected[i] })}
+	case storequery.GroupBy:
+		byValue := make(map[string][]int)
+		for _, i := range g {
+			v, _ := tracestore.ValueOf(s.By, w.spans[i])
+			text := fmt.Sprint(v.Kind(), v.AsString())
+			byValue[text] = append(byValue[text], i)
+		}
+		return slices.Collect(maps.Values(byValue))
+	case storequery.Filter:
+		number := func(o tracestore.Operand) (n float64, ok bool) { return w.aggregate(o, g) }
+		left, ok1 := number(s.Left)
+		right, ok2 := number(s.Right)
+		if !ok1 || !ok2 || !tracestore.CompareValues(s.Op, otlpdata.DoubleValue(left), otlpdata.DoubleValue(right)) {
+			return nil
+		}
+	}
+	return [][]int{g}
+}
+
+// aggregate returns a constant, or the value of an aggregate for a group.
+func (w *fullTrace) aggregate(o tracestore.Operand, g []int) (n float64, ok bool) {
+	toNumber := func(v otlpdata.Value) (float64, bool) {
+		return v.Double() + float64(v.Int()), v.Kind() == otlpdata.ValueInt || v.Kind() == otlpdata.ValueDouble
+	}
+	a, isAggregate := o.(storequery.Aggregate)
+	if !isAggregate {
+		return toNumber(o.(tracestore.Constant).Value)
+	}
+	if a.Func == storequery.Count {
+		return float64(len(g)), true
+	}
+	var values []float64
+	for _, i := range g {
+		v, _ := tracestore.ValueOf(a.Of, w.spans[i])
+		if n, ok := toNumber(v); ok {
+			values = append(values, n)
+		}
+	}
+	if len(values) == 0 {
+		return 0, false
+	}
+	for _, v := range values {
+		n += v
+	}
+	switch a.Func {
+	case storequery.Min:
+		return slices.Min(values), true
+	case storequery.Max:
+		return slices.Max(values), true
+	case storequery.Avg:
+		return n / float64(len(values)), true
+	}
+	return n, true
 }
 
 // related reports whether a span r is a child, an ancestor and so on of a span l.

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -345,6 +346,14 @@ func (g *generator) set(depth int) storequery.SpanSet {
 			c.Field.Place = tracestore.TraceDuration + tracestore.Place(g.IntN(len(tracestore.Places())-int(tracestore.TraceDuration)))
 			where = tracestore.And{where, c}
 		}
+		switch g.IntN(6) {
+		case 0:
+			where = tracestore.And{where, g.condOn(true)}
+		case 1:
+			where = tracestore.Or{where, g.compare()}
+		case 2:
+			where = tracestore.And{where, tracestore.Not{Expr: g.compare()}}
+		}
 		return storequery.Select{Where: where}
 	}
 	left, right := g.set(depth-1), g.set(depth-1)
@@ -355,8 +364,58 @@ func (g *generator) set(depth int) storequery.SpanSet {
 		return or(left, right)
 	case 2, 3, 4:
 		return g.relation(left, right)
+	case 5:
+		return g.pipeline(left)
 	}
 	return left
+}
+
+func (g *generator) pipeline(of storequery.SpanSet) storequery.SpanSet {
+	p := storequery.Pipeline{Set: of}
+	for range 1 + g.IntN(3) {
+		var stage storequery.Stage = storequery.Coalesce{}
+		switch g.IntN(6) {
+		case 0, 1:
+			stage = storequery.GroupBy{By: g.operand(2)}
+		case 2:
+			stage = storequery.Refine{Set: g.set(0)}
+		case 3, 4:
+			f := storequery.Filter{Op: tracestore.Op(g.IntN(int(tracestore.Ge) + 1)), Left: storequery.Aggregate{Func: storequery.Count},
+				Right: tracestore.Constant{Value: otlpdata.IntValue(int64(g.IntN(4)))}}
+			if g.IntN(2) == 0 {
+				f.Left = storequery.Aggregate{Func: pick(g, storequery.Avg, storequery.Min, storequery.Max, storequery.Sum), Of: g.operand(1)}
+			}
+			stage = f
+		}
+		p.Stages = append(p.Stages, stage)
+	}
+	return p
+}
+
+// operand returns an operand of at most the given depth.
+func (g *generator) operand(depth int) tracestore.Operand {
+	switch g.IntN(4) {
+	case 0:
+		return tracestore.Constant{Value: pick(g, otlpdata.IntValue(2), otlpdata.DoubleValue(1.5), otlpdata.IntValue(-1))}
+	case 1:
+		if depth > 0 {
+			return tracestore.Arithmetic{Op: pick(g, []byte("+-*/%^")...), Left: g.operand(depth - 1), Right: g.operand(depth - 1)}
+		}
+	case 2:
+		return tracestore.Field{Place: pick(g, tracestore.Duration, tracestore.NestedLeft, tracestore.ChildCount, tracestore.Name)}
+	}
+	return g.condOn(g.IntN(3) == 0).Field
+}
+
+func (g *generator) compare() tracestore.Expr {
+	c := tracestore.Compare{Op: tracestore.Op(g.IntN(int(tracestore.Ge) + 1)), Left: g.operand(2), Right: g.operand(2)}
+	switch g.IntN(8) {
+	case 0:
+		c.Op, c.Right = tracestore.Exists, nil
+	case 1:
+		c.Right = tracestore.Truth{Expr: g.cond()}
+	}
+	return c
 }
 
 func (g *generator) relation(left, right storequery.SpanSet) storequery.SpanSet {

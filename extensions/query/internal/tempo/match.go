@@ -20,10 +20,19 @@ import (
 // match is a trace with its spans that match a search. It is reused for further traces.
 type match struct {
 	summary tracestore.Summary
-	matched int         // number of spans
-	spans   []foundSpan // the first of them
-	set     []byte      // the encoded spans
+	sets    []foundSet // at least one
+	set     []byte     // an encoded set
 }
+
+// foundSet holds the matching spans of a trace, or of one of its groups.
+type foundSet struct {
+	values  []otlpdata.KeyValue // of the group
+	matched int                 // number of spans
+	spans   []foundSpan         // the first of them
+}
+
+// maxSets is the maximum number of groups of a trace in a response.
+const maxSets = 100
 
 // foundSpan is a span with the fields that the search names.
 type foundSpan struct {
@@ -36,20 +45,36 @@ type foundSpan struct {
 // read sets m to a trace. If a trace is too long to be read as a whole and the matching spans are
 // in the rest, m has none.
 func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.Batch, q *searchQuery) error {
-	*m = match{spans: m.spans[:0], set: m.set}
+	*m = match{sets: make([]foundSet, 1), set: m.set}
 	from, to, _ := tracestore.Query{From: q.window.From, To: q.window.To}.Window()
-	err := storequery.VisitSelected(ctx, q.set, id, true, func(s tracestore.Span) error {
+	values, err := storequery.VisitGroups(ctx, q.set, id, func(group int, s tracestore.Span) error {
 		if m.summary.Spans == 0 {
 			m.summary = *s.Trace
 		}
 		if s.Start < from || s.Start > to {
 			return nil
 		}
-		if m.matched++; m.matched <= q.spans {
-			m.spans = append(m.spans, q.found(s))
+		if group >= maxSets {
+			return nil
+		}
+		for len(m.sets) <= group {
+			m.sets = append(m.sets, foundSet{})
+		}
+		set := &m.sets[group]
+		if set.matched++; set.matched <= q.spans {
+			set.spans = append(set.spans, q.found(s))
 		}
 		return nil
 	}, trace)
+	for i := range m.sets[:min(len(m.sets), len(values))] {
+		for _, v := range values[i] {
+			m.sets[i].values = append(m.sets[i].values, shownValue(v))
+		}
+	}
+	m.sets = slices.DeleteFunc(m.sets, func(s foundSet) bool { return s.matched == 0 && len(m.sets) > 1 })
+	if len(m.sets) == 0 {
+		m.sets = make([]foundSet, 1)
+	}
 	if err == nil && m.summary.Spans == 0 {
 		m.summary, err = storequery.Summarize(id, trace)
 	}
@@ -75,21 +100,46 @@ func (q *searchQuery) found(s tracestore.Span) foundSpan {
 // size returns the approximate number of bytes of the encoded spans.
 func (m *match) size() int64 {
 	const perSpan, perField = 128, 48
-	n := perSpan * len(m.spans)
-	for i := range m.spans {
-		s := &m.spans[i]
-		n += len(s.name)
-		for j := range s.fields {
-			n += perField + len(s.fields[j].Key) + len(s.fields[j].Value.Encoded())
+	n := 0
+	for _, set := range m.sets {
+		n += perSpan * (1 + len(set.spans))
+		for i := range set.spans {
+			s := &set.spans[i]
+			n += len(s.name)
+			for j := range s.fields {
+				n += perField + len(s.fields[j].Key) + len(s.fields[j].Value.Encoded())
+			}
 		}
 	}
 	return int64(n)
 }
 
-// appendJSON appends a TraceSearchMetadata of tempo.proto (tempopb). It contains the set of spans
-// twice: in the list spanSets, and separately for older clients.
+// shownValue returns the attribute of a group.
+func shownValue(v storequery.GroupValue) otlpdata.KeyValue {
+	out := otlpdata.KeyValue{Key: traceql.FormatStage(v.Of), Value: v.Value}
+	var of tracestore.Operand
+	switch stage := v.Of.(type) {
+	case storequery.GroupBy:
+		of = stage.By
+	case storequery.Aggregate:
+		of = stage.Of
+	}
+	f, ok := of.(tracestore.Field)
+	switch {
+	case v.Value.Kind() == otlpdata.ValueEmpty:
+		out.Value = otlpdata.StringValue("nil")
+	case ok && f.Place.Info().Type == tracestore.DurationField:
+		out.Value = otlpdata.StringValue(time.Duration(v.Value.Double()).String())
+	case ok && f.Place.Info().Empty != "" && v.Value.Str() == "":
+		out.Value = otlpdata.StringValue(f.Place.Info().Empty)
+	}
+	return out
+}
+
+// appendJSON appends a TraceSearchMetadata of tempo.proto (tempopb). It contains the first set of
+// spans twice: in the list spanSets, and separately for older clients.
 func (m *match) appendJSON(dst []byte) []byte {
-	m.set = m.appendSet(m.set[:0])
+	m.set = m.sets[0].appendJSON(m.set[:0])
 	s := &m.summary
 	dst = append(dst, `{"traceID":"`...)
 	dst = append(append(dst, s.ID.String()...), '"')
@@ -99,6 +149,9 @@ func (m *match) appendJSON(dst []byte) []byte {
 	dst = httpapi.AppendInt(dst, "durationMs", int(durationMillis(s)))
 	dst = append(httpapi.AppendMember(dst, "spanSet"), m.set...)
 	dst = append(append(httpapi.AppendMember(dst, "spanSets"), '['), m.set...)
+	for i := range m.sets[1:] {
+		dst = m.sets[1+i].appendJSON(append(dst, ','))
+	}
 	dst = append(dst, `],"serviceStats":{`...)
 	for i := range s.Services {
 		svc := &s.Services[i]
@@ -114,12 +167,22 @@ func durationMillis(s *tracestore.Summary) uint64 {
 	return min((s.End-s.Start)/uint64(time.Millisecond), math.MaxUint32)
 }
 
-func (m *match) appendSet(dst []byte) []byte {
+func (s *foundSet) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"spans":[`...)
-	for i := range m.spans {
-		dst = m.spans[i].appendJSON(httpapi.Comma(dst, i))
+	for i := range s.spans {
+		dst = s.spans[i].appendJSON(httpapi.Comma(dst, i))
 	}
-	return append(strconv.AppendInt(append(dst, `],"matched":`...), int64(m.matched), 10), '}')
+	dst = strconv.AppendInt(append(dst, `],"matched":`...), int64(s.matched), 10)
+	for i, v := range s.values {
+		if i == 0 {
+			dst = append(httpapi.AppendMember(dst, "attributes"), '[')
+		}
+		dst = otlpjson.AppendAttribute(httpapi.Comma(dst, i), v.Key, v.Value)
+	}
+	if len(s.values) > 0 {
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
 }
 
 func (s *foundSpan) appendJSON(dst []byte) []byte {
@@ -171,6 +234,11 @@ func eachField(set storequery.SpanSet, visit func(tracestore.Field)) {
 		eachField(s.Right, visit)
 	case storequery.Pipeline:
 		eachField(s.Set, visit)
+		for _, stage := range s.Stages {
+			if refine, ok := stage.(storequery.Refine); ok {
+				eachField(refine.Set, visit)
+			}
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ const maxSet = maxMessage * 4 / 10
 // appendProto is like appendJSON, as a protobuf message (see TraceSearchMetadata in package
 // streaming of internal/wire) that is a field of another message.
 func (m *match) appendProto(dst []byte, num int) []byte {
-	m.set = m.appendProtoSet(m.set[:0])
+	m.set = m.sets[0].appendProto(m.set[:0])
 	s := &m.summary
 	dst, at := protoenc.BeginMessage(dst, num, lengthBytes)
 	dst = protoenc.AppendString(dst, 1, s.ID.String())
@@ -25,6 +25,12 @@ func (m *match) appendProto(dst []byte, num int) []byte {
 	dst = protoenc.AppendUint(dst, 5, durationMillis(s))
 	dst = protoenc.AppendBytes(dst, 6, m.set)
 	dst = protoenc.AppendBytes(dst, 7, m.set)
+	for i := range m.sets[1:] {
+		if m.set = m.sets[1+i].appendProto(m.set[:0]); len(dst)-at+len(m.set) > 2*maxSet {
+			break
+		}
+		dst = protoenc.AppendBytes(dst, 7, m.set)
+	}
 	for i := range s.Services {
 		svc := &s.Services[i]
 		var entry, stats int
@@ -42,15 +48,16 @@ func (m *match) appendProto(dst []byte, num int) []byte {
 const lengthBytes = 2
 
 // appendProtoSet appends the spans. The last ones are left out if there is no space for them.
-func (m *match) appendProtoSet(dst []byte) []byte {
-	for i := range m.spans {
+func (s *foundSet) appendProto(dst []byte) []byte {
+	for i := range s.spans {
 		before := len(dst)
-		if dst = m.spans[i].appendProto(dst); len(dst) > maxSet {
+		if dst = s.spans[i].appendProto(dst); len(dst) > maxSet {
 			dst = dst[:before]
 			break
 		}
 	}
-	return protoenc.AppendUint(dst, 2, uint64(m.matched))
+	dst = protoenc.AppendUint(dst, 2, uint64(s.matched))
+	return otlpchunks.AppendAttributes(dst, 3, s.values)
 }
 
 func (s *foundSpan) appendProto(dst []byte) []byte {
