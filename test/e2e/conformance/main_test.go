@@ -1,3 +1,5 @@
+// Package conformance_test sends requests in all protocols to the program, as proper, careless and
+// hostile clients do, and checks what it answers and stores.
 package conformance_test
 
 import (

@@ -1,4 +1,4 @@
-package intake_test
+package conformance_test
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func emitBatch(high, low uint64, text string) (string, thrift.TStruct) {
 }
 
 func emitZipkinBatch(high, low uint64, text string) (string, thrift.TStruct) {
-	return "emitZipkinBatch", &agent.AgentEmitZipkinBatchArgs{Spans: []*zipkincore.Span{zipkinSpan(high, low, text)}}
+	return "emitZipkinBatch", &agent.AgentEmitZipkinBatchArgs{Spans: []*zipkincore.Span{thriftZipkinSpan(high, low, text)}}
 }
 
 func nativeBatch(high, low uint64, text string) *jaeger.Batch {
@@ -68,7 +68,7 @@ func nativeBatch(high, low uint64, text string) *jaeger.Batch {
 	}}}
 }
 
-func zipkinSpan(high, low uint64, text string) *zipkincore.Span {
+func thriftZipkinSpan(high, low uint64, text string) *zipkincore.Span {
 	wide, now, duration := int64(high), time.Now().UnixMicro(), int64(1000)
 	host := &zipkincore.Endpoint{ServiceName: text, Ipv4: 0x0a010203, Port: 80}
 	return &zipkincore.Span{TraceID: int64(low), TraceIDHigh: &wide, ID: wireSpanID, Name: text, Timestamp: &now, Duration: &duration,

@@ -1,4 +1,4 @@
-package intake_test
+package conformance_test
 
 import (
 	encoding "encoding/binary"
@@ -83,7 +83,7 @@ func protocols() []protocol {
 		{"Zipkin v1 JSON", post("zipkin", "http", "/api/v1/spans", "application/json", zipkinV1JSON)},
 		{"Zipkin v1 Thrift", post("zipkin", "http", "/api/v1/spans", "application/x-thrift", func(high, low uint64, text string) []byte {
 			list := encoding.BigEndian.AppendUint32([]byte{12}, 1) // a list of structs without a message
-			return append(list, thriftStruct(binaryStrict, zipkinSpan(high, low, text))...)
+			return append(list, thriftStruct(binaryStrict, thriftZipkinSpan(high, low, text))...)
 		})},
 		{"Zipkin v2 JSON", post("zipkin", "http", "/api/v2/spans", "application/json", zipkinV2JSON)},
 		{"Zipkin v2 protobuf", post("zipkin", "http", "/api/v2/spans", "application/x-protobuf", zipkinProto)},

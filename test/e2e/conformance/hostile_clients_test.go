@@ -1,4 +1,4 @@
-package intake_test
+package conformance_test
 
 import (
 	"bytes"
