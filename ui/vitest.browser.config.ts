@@ -7,7 +7,7 @@ import { findChromium, findFirefox } from './test/browser/executables.ts';
 const { BENCH, RUNS, SCREENSHOTS, IMAGES, SHORT } = process.env;
 const chromium = findChromium(!!BENCH && RUNS !== '1');
 const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
-const short = ['demo', 'open', 'saved', 'service', 'smoke', 'tasks', 'trace'].join('|');
+const short = ['demo', 'open', 'saved', 'smoke', 'tasks'].join('|');
 const tests = special ? `test/${special}.test.ts` : SHORT ? `test/browser/@(${short}).test.ts` : 'test/browser/**/*.test.ts';
 const firefox = chromium && !special && !SHORT ? findFirefox() : '';
 
