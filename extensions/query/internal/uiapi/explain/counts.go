@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -66,6 +67,14 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 	slowestSpans := r.slowest > 0 && r.durationOf == tracestore.Duration
 	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: !slowestSpans,
 		Set: storequery.Select{Where: r.query.Where}}
+	var limit slowestLimit
+	if slowestSpans {
+		var err error
+		if limit, err = r.findLimit(slot); err != nil {
+			return out, err
+		}
+		agg.Where = limit.near
+	}
 	if r.slowest > 0 {
 		agg.Durations = &durations
 	}
@@ -80,22 +89,78 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 	out = counts{known: !slowestSpans, exact: share == 1 && found.Complete()}
 	out.traces, out.failed = float64(found.Spans)/share, float64(found.Errors)/share
 	if r.slowest > 0 {
-		least, n := slowestOf(durations, r.slowest)
-		r.threshold, out.slowest, out.reasons = least, float64(n)/share, found.Reasons
-		limit := tracestore.Cond{Field: tracestore.Field{Place: r.durationOf}, Op: tracestore.Ge, Value: tracestore.Number(float64(least))}
-		r.selection.Where = tracestore.And{r.selection.Where, limit}
+		wanted := slowestCount(r.slowest, len(durations))
+		if limit.near != nil {
+			wanted = int(math.Ceil(float64(limit.wanted) * share))
+		}
+		least, n := slowestOf(durations, wanted)
+		least = max(least, limit.least)
+		r.threshold, out.slowest, out.reasons = least, float64(limit.longer)+float64(n)/share, found.Reasons
+		r.selection.Where = tracestore.And{r.selection.Where, r.durationIs(tracestore.Ge, least)}
 	}
 	return out, nil
 }
 
-// slowestOf returns the minimum duration of the slowest share of the traces, and how many traces
-// reach it: more than the share only if durations are equal.
-func slowestOf(durations []uint64, share float64) (least uint64, n int) {
+func (r *request) durationIs(op tracestore.Op, ns uint64) tracestore.Expr {
+	return tracestore.Cond{Field: tracestore.Field{Place: r.durationOf}, Op: op, Value: tracestore.Number(float64(ns))}
+}
+
+// slowestLimit says between which durations the minimum duration of the slowest spans is.
+type slowestLimit struct {
+	near   tracestore.Expr // nil: unknown
+	least  uint64          // minimum duration that meets near
+	longer int             // number of spans that are longer than those that meet near
+	wanted int             // number of spans that meet near and belong to the slowest
+}
+
+// findLimit finds the bucket of a histogram with the minimum duration of the slowest spans. Only
+// spans in this bucket must then be examined one by one.
+func (r *request) findLimit(slot *core.Slot) (limit slowestLimit, _ error) {
+	for f := range tracestore.Fields(r.query.Where) {
+		if f.Place.OfTrace() {
+			return limit, nil
+		}
+	}
+	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Where: r.query.Where}
+	agg.Spec.Groups = tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Status}}, Limit: 1, All: true}
+	found, err := slot.Aggregate(&agg)
+	if err != nil || found.Groups == nil || found.Groups.Share < 1 || found.Groups.Other > 0 || !found.Complete() {
+		return limit, err
+	}
+	var all tracestore.Histogram
+	for i := range found.Groups.Groups {
+		all.Add(&found.Groups.Groups[i].Durations)
+	}
+	first, counts := all.Counts()
+	wanted := slowestCount(r.slowest, int(all.Count()))
+	for i, n := range slices.Backward(counts) {
+		if limit.longer+int(n) < wanted {
+			limit.longer += int(n)
+			continue
+		}
+		limit.least, limit.wanted = leastOf(first+i), wanted-limit.longer
+		limit.near = tracestore.And{r.durationIs(tracestore.Ge, limit.least), r.durationIs(tracestore.Lt, leastOf(first+i+1))}
+		break
+	}
+	return limit, nil
+}
+
+// leastOf returns the minimum duration of a bucket.
+func leastOf(bucket int) uint64 {
+	return uint64(sort.Search(math.MaxInt64, func(ns int) bool { return tracestore.BucketOf(uint64(ns)) >= bucket }))
+}
+
+// slowestCount returns how many of a number of traces, or spans, are the slowest share.
+func slowestCount(share float64, all int) int { return int(math.Ceil(share * float64(all))) }
+
+// slowestOf returns the minimum duration of a wanted number of slowest traces, and how many traces
+// reach it: more than wanted only if durations are equal.
+func slowestOf(durations []uint64, wanted int) (least uint64, n int) {
 	if len(durations) == 0 {
 		return 0, 0
 	}
 	slices.Sort(durations)
-	first := len(durations) - int(math.Ceil(share*float64(len(durations))))
+	first := max(len(durations)-wanted, 0)
 	least = durations[first]
 	for first > 0 && durations[first-1] == least {
 		first--

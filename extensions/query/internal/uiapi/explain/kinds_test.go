@@ -120,7 +120,7 @@ func TestSlowest(t *testing.T) {
 		{nil, 0.05, 0, 0}, {[]uint64{7}, 0.05, 7, 1}, {[]uint64{3, 1, 2, 4}, 0.25, 4, 1}, {[]uint64{3, 1, 2, 4}, 0.26, 3, 2},
 		{[]uint64{5, 5, 1, 5}, 0.25, 5, 3},
 	} {
-		if least, n := slowestOf(c.durations, c.share); least != c.least || n != c.n {
+		if least, n := slowestOf(c.durations, slowestCount(c.share, len(c.durations))); least != c.least || n != c.n {
 			t.Errorf("%v of %d: %d traces from %d on", c.share, c.durations, n, least)
 		}
 	}
