@@ -36,7 +36,7 @@ func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, lim
 	}
 	from := "SELECT key FROM " + e.db.Table("attributes") + " WHERE " + where.Tenant(tenant)
 	if !exact {
-		from = "SELECT arrayJoin(" + allKeys() + ") AS key FROM " + e.db.Table("spans") +
+		from = "SELECT arrayJoin(" + where.AllKeys() + ") AS key FROM " + e.db.Table("spans") +
 			" WHERE " + where.Tenant(tenant)
 	}
 	var places []string

@@ -13,13 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// defaultKeys is the condition on keys of attributes that are counted if a query names no fields.
-func defaultKeys(key string) string {
-	return "startsWith(" + key + ", " + where.Text(rows.PrefixSpan) + ") OR startsWith(" + key + ", " + where.Text(rows.PrefixResource) + ")"
-}
-
-// attributeKey is the name of a key in statements with a row for each attribute.
-const attributeKey = "attribute_key"
+// The names of a key and its value in statements with a row for each attribute.
+const attributeKey, valueOfKey = "attribute_key", "attribute_value"
 
 // severalValues returns the condition for spans that may have several values of one of the facet
 // fields; no fields means the default fields.
@@ -27,13 +22,7 @@ func (a *aggregation) severalValues(fields []tracestore.Field) string {
 	if len(fields) > 0 {
 		return severalOf(fields)
 	}
-	return hasRepeated(defaultKeys("x"))
-}
-
-// hasRepeated returns the condition that a key x of a span occurs twice and meets a condition.
-func hasRepeated(condition string) string {
-	keys := "arrayFilter(x -> " + condition + ", " + allKeys() + ")"
-	return "length(" + keys + ") != arrayUniq(" + keys + ")"
+	return "repeated"
 }
 
 // severalOf returns the condition for spans that may have several values of one of some fields,
@@ -51,7 +40,11 @@ func severalOf(fields []tracestore.Field) string {
 		}
 	}
 	if len(keys) > 0 {
-		conditions = append(conditions, hasRepeated("x IN ("+where.Texts(keys)+")"))
+		repeats := where.Repeats("x IN (" + where.Texts(keys) + ")")
+		if !slices.ContainsFunc(keys, func(key string) bool { return (&attributeKeys{}).of(key) == nil }) {
+			repeats = "repeated AND " + repeats
+		}
+		conditions = append(conditions, repeats)
 	}
 	return where.Any(conditions...)
 }
@@ -62,7 +55,7 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 	fields := a.want.Facets.Fields
 	if len(fields) == 0 {
 		fields = tracestore.DefaultFacets()
-		columns.someKeys = defaultKeys("x")
+		columns.someKeys = where.OfSpanOrResource("x")
 	}
 	columns.add(fields...)
 	named := make(map[string][]tracestore.Field)
@@ -70,7 +63,7 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 	if columns.someKeys != where.Never {
 		for _, p := range rows.Pairs() {
 			all = append(all, func(ctx context.Context) error {
-				return a.countPair(ctx, set, attributeKeys{condition: defaultKeys(attributeKey)}, p)
+				return a.countPair(ctx, set, t.spans, attributeKeys{condition: where.OfSpanOrResource(attributeKey)}, p)
 			})
 		}
 	}
@@ -102,7 +95,7 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 		}
 		slices.Sort(keys)
 		of := attributeKeys{condition: attributeKey + " IN (" + where.Texts(slices.Compact(keys)) + ")", fields: named}
-		all = append(all, func(ctx context.Context) error { return a.countPair(ctx, set, of, p) })
+		all = append(all, func(ctx context.Context) error { return a.countPair(ctx, set, t.spans, of, p) })
 	}
 	return together(ctx, all...)
 }
@@ -228,17 +221,26 @@ type keyCount struct {
 
 // countPair counts the values of attributes in a pair of columns. Values that occur equally often
 // are sorted by a hash, because many occur once, and texts take longer to compare.
-func (a *aggregation) countPair(ctx context.Context, set string, keys attributeKeys, p rows.Pair) error {
+func (a *aggregation) countPair(ctx context.Context, set string, spans uint64, keys attributeKeys, p rows.Pair) error {
 	var key string
 	var v valueCount
 	var text string
-	v.form, text = pairValue(p, "attribute_value")
-	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, %[2]s AS value_text, count() AS n, countIf(%[3]s) FROM %[4]s "+
-		"ARRAY JOIN %[5]s AS %[1]s, %[6]s AS attribute_value WHERE %[7]s AND (%[8]s) GROUP BY k, value_text "+
-		"ORDER BY n DESC, cityHash64(value_text), k, value_text LIMIT %[9]d BY k",
-		attributeKey, text, a.selected, a.table, p.Keys(), p.Values(), set, keys.condition, storequery.MaxFacetDistinct)
+	v.form, text = pairValue(p, valueOfKey)
+	from := fmt.Sprintf("%s ARRAY JOIN %s AS %s, %s AS %s WHERE %s AND (%s)",
+		a.table, p.Keys(), attributeKey, p.Values(), valueOfKey, set, keys.condition)
+	isCounted, err := a.withoutIDs(ctx, from, spans, p)
+	if err != nil {
+		return err
+	}
+	if isCounted != where.Always {
+		text = "if(is_counted, " + text + ", '')"
+	}
+	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, toUInt8(%[2]s) AS is_counted, %[3]s AS value_text, count() AS n, countIf(%[4]s) "+
+		"FROM %[5]s GROUP BY %[1]s, is_counted, value_text ORDER BY n DESC, cityHash64(value_text), k, value_text LIMIT %[6]d BY %[1]s",
+		attributeKey, isCounted, text, a.selected, from, storequery.MaxFacetDistinct)
 	counted := make(map[string]*keyCount)
-	err := a.eachFacet(ctx, sql, []any{&key, &v.text, &v.spans, &v.selected}, func() error {
+	var byValue uint8
+	err = a.eachFacet(ctx, sql, []any{&key, &byValue, &v.text, &v.spans, &v.selected}, func() error {
 		for _, f := range keys.of(key) {
 			counter := a.facets.Field(f)
 			if counter == nil {
@@ -247,7 +249,9 @@ func (a *aggregation) countPair(ctx context.Context, set string, keys attributeK
 			if counted[key] == nil {
 				counted[key] = new(keyCount)
 			}
-			if err := v.addTo(counter); err != nil {
+			if byValue == 0 {
+				counter.AddOther(v.spans)
+			} else if err := v.addTo(counter); err != nil {
 				return err
 			}
 		}
@@ -280,6 +284,43 @@ func (a *aggregation) countPair(ctx context.Context, set string, keys attributeK
 		a.addKey(keys.of(key), v.spans, v.selected, v.spans-min(counted[key].spans, v.spans))
 		return nil
 	})
+}
+
+const (
+	// idSample is the number of spans among which keys of ids are found, which have more than
+	// minIDs distinct values in them.
+	idSample, minIDs = 100_000, storequery.MaxFacetDistinct * 5 / 4
+	// countedIDs is the approximate number of ids that are counted, and frequentIDs of the most
+	// frequent values, which are always counted.
+	countedIDs, frequentIDs = storequery.MaxFacetDistinct / 4, 32
+)
+
+// withoutIDs returns the condition on the attributes that are counted by value. It leaves out most
+// values of keys with ids, of which there are far more than storequery.MaxFacetDistinct, and which
+// hardly ever occur twice. It keeps those that are frequent in a sample of the spans.
+func (a *aggregation) withoutIDs(ctx context.Context, from string, spans uint64, p rows.Pair) (condition string, _ error) {
+	if spans < idSample || p != rows.PairText && p != rows.PairInt && p != rows.PairFloat {
+		return where.Always, nil
+	}
+	share := spans / idSample
+	_, text := pairValue(p, valueOfKey)
+	_, frequent := pairValue(p, "x")
+	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, uniq(%[2]s) AS n, arrayMap(x -> %[3]s, topK(%[4]d)(%[2]s)) FROM %[5]s "+
+		"AND intHash64(start) %% %[6]d = 0 GROUP BY %[1]s HAVING n > %[7]d AND 2 * n > count() ORDER BY k",
+		attributeKey, valueOfKey, frequent, frequentIDs, from, share, minIDs)
+	var key string
+	var distinct uint64
+	var most []string
+	var cases []string
+	err := a.each(ctx, sql, []any{&key, &distinct, &most}, func() error {
+		cases = append(cases, fmt.Sprintf("%s = %s, cityHash64(%s) %% %d = 0 OR %s IN (%s)",
+			attributeKey, where.Text(key), valueOfKey, distinct*share/countedIDs, text, where.Texts(most)))
+		return nil
+	})
+	if err != nil || len(cases) == 0 {
+		return where.Always, err
+	}
+	return "multiIf(" + strings.Join(cases, ", ") + ", " + where.Always + ")", nil
 }
 
 // addKey counts the spans with a key, and how many of them have an uncounted value.

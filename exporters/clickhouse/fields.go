@@ -65,15 +65,6 @@ func pairValue(p rows.Pair, value string) (form, text string) {
 	return formText, shortText(value)
 }
 
-// allKeys returns the expression of the keys of all attributes of a span.
-func allKeys() string {
-	var columns []string
-	for _, p := range rows.Pairs() {
-		columns = append(columns, "`"+p.Keys()+"`")
-	}
-	return "arrayConcat(" + strings.Join(columns, ", ") + ")"
-}
-
 // keysOf returns the keys of a field in the table of spans.
 func keysOf(f tracestore.Field) (keys []string) {
 	for _, p := range where.Prefixes(f.Place) {

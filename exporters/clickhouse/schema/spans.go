@@ -46,6 +46,8 @@ func spans() Table {
 			{Name: "float.value", Type: "Array(Float64)"},
 			{Name: "other.key", Type: "Array(LowCardinality(String))"},
 			{Name: "other.value", Type: "Array(LowCardinality(String))"},
+			// Whether a key of the span or its resource occurs twice.
+			{Name: "repeated", Type: "UInt8", Value: "DEFAULT " + where.Repeats(where.OfSpanOrResource("x"))},
 			{Name: "strings", Type: "Map(String, String)", Value: "ALIAS mapFromArrays(" +
 				"arrayConcat(`origin.key`, `str.key`, `text.key`), arrayConcat(`origin.value`, `str.value`, `text.value`))"},
 			{Name: "ints", Type: "Map(String, Int64)", Value: "ALIAS mapFromArrays(`int.key`, `int.value`)"},

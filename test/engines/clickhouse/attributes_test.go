@@ -90,3 +90,45 @@ func TestAttributeHistory(t *testing.T) {
 		t.Errorf("after a deletion: %t %q", known, got)
 	}
 }
+
+// TestFacetOfIDs checks the counts of an attribute with far more values than are counted: of a
+// frequent value, and of all spans.
+func TestFacetOfIDs(t *testing.T) {
+	s := engine.Shared(t)
+	database := s.Database(t)
+	e := openOn(t, s, database, nil)
+	const spans = 200_000 // more than are examined to find ids
+	start := time.Now().Truncate(time.Hour)
+	s.Exec(t, fmt.Sprintf("INSERT INTO `%s`.spans (tenant, service, start, day, name, status, duration, calls, trace_id, "+
+		"`text.key`, `text.value`) SELECT '', 'shop', %d + number, toDate('%s'), 'op', if(number %% 100 = 0, 'error', 'unset'), 1, 1, "+
+		"toFixedString(leftPad(toString(number), 16, '0'), 16), ['span.request.id', 'span.host'], "+
+		"[if(number %% 10 = 0, 'none0', toString(number)), toString(number %% 3)] FROM numbers(%d)",
+		database, start.UnixNano(), start.UTC().Format(time.DateOnly), spans))
+	q := tracestore.Query{From: start, To: start.Add(time.Minute)}
+	want := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 3, Selection: &tracestore.Selection{
+		Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.Status}, Op: tracestore.Eq, Value: tracestore.Text("error")}}}}
+	got, err := as[tracestore.Aggregator](t, e).Aggregate(t.Context(), q, want)
+	if err != nil || !got.Complete() {
+		t.Fatal(got.Reasons, err)
+	}
+	found := 0
+	for _, f := range got.Facets.Facets {
+		switch f.Field.Key {
+		case "request.id":
+			found++
+			first := tracestore.FacetValue{Text: "none0", Count: spans / 10, Selected: spans / 100, Score: f.Values[0].Score}
+			if f.Spans != spans || f.Selected != spans/100 || f.Values[0] != first || f.Distinct > 10_000 ||
+				f.Other+uint64(f.Distinct-1) != spans*9/10 {
+				t.Errorf("ids: %+v", f)
+			}
+		case "host":
+			found++
+			if f.Spans != spans || f.Other != 0 || f.Distinct != 3 || len(f.Values) != 3 {
+				t.Errorf("hosts: %+v", f)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("facets: %+v", got.Facets)
+	}
+}

@@ -269,3 +269,23 @@ func hasFloat(f float64) string {
 	}
 	return "has(" + Searched(rows.PairFloat) + ", toFloat64(" + sqlFloat(f) + "))"
 }
+
+// OfSpanOrResource returns the condition that a key belongs to an attribute of a span or resource.
+func OfSpanOrResource(key string) string {
+	return "startsWith(" + key + ", " + Text(rows.PrefixSpan) + ") OR startsWith(" + key + ", " + Text(rows.PrefixResource) + ")"
+}
+
+// AllKeys returns the expression of the keys of all attributes of a span.
+func AllKeys() string {
+	var columns []string
+	for _, p := range rows.Pairs() {
+		columns = append(columns, "`"+p.Keys()+"`")
+	}
+	return "arrayConcat(" + strings.Join(columns, ", ") + ")"
+}
+
+// Repeats returns the condition that a key x of a span occurs twice and meets a condition.
+func Repeats(condition string) string {
+	keys := "arrayFilter(x -> " + condition + ", " + AllKeys() + ")"
+	return "length(" + keys + ") != arrayUniq(" + keys + ")"
+}

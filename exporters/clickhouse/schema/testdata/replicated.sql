@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS `tracing`.`spans` ON CLUSTER `main`
     `float.value` Array(Float64) CODEC(ZSTD(1)),
     `other.key` Array(LowCardinality(String)) CODEC(ZSTD(1)),
     `other.value` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `repeated` UInt8 DEFAULT length(arrayFilter(x -> startsWith(x, 'span.') OR startsWith(x, 'resource.'), arrayConcat(`origin.key`, `str.key`, `text.key`, `int.key`, `float.key`, `other.key`))) != arrayUniq(arrayFilter(x -> startsWith(x, 'span.') OR startsWith(x, 'resource.'), arrayConcat(`origin.key`, `str.key`, `text.key`, `int.key`, `float.key`, `other.key`))) CODEC(ZSTD(1)),
     `strings` Map(String, String) ALIAS mapFromArrays(arrayConcat(`origin.key`, `str.key`, `text.key`), arrayConcat(`origin.value`, `str.value`, `text.value`)),
     `ints` Map(String, Int64) ALIAS mapFromArrays(`int.key`, `int.value`),
     `floats` Map(String, Float64) ALIAS mapFromArrays(`float.key`, `float.value`),

@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS `tracing`.`spans_local` ON CLUSTER `main`
     `float.key` Array(String),
     `float.value` Array(Float64),
     `other.key` Array(String),
-    `other.value` Array(String)
+    `other.value` Array(String),
+    `repeated` UInt8 DEFAULT length(arrayFilter(x -> startsWith(x, 'span.') OR startsWith(x, 'resource.'), arrayConcat(`origin.key`, `str.key`, `text.key`, `int.key`, `float.key`, `other.key`))) != arrayUniq(arrayFilter(x -> startsWith(x, 'span.') OR startsWith(x, 'resource.'), arrayConcat(`origin.key`, `str.key`, `text.key`, `int.key`, `float.key`, `other.key`)))
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/spans_local', '{replica}')
 PARTITION BY (day, odd)
@@ -69,7 +70,8 @@ CREATE TABLE IF NOT EXISTS `tracing`.`spans` ON CLUSTER `main`
     `float.key` Array(String),
     `float.value` Array(Float64),
     `other.key` Array(String),
-    `other.value` Array(String)
+    `other.value` Array(String),
+    `repeated` UInt8 DEFAULT length(arrayFilter(x -> startsWith(x, 'span.') OR startsWith(x, 'resource.'), arrayConcat(`origin.key`, `str.key`, `text.key`, `int.key`, `float.key`, `other.key`))) != arrayUniq(arrayFilter(x -> startsWith(x, 'span.') OR startsWith(x, 'resource.'), arrayConcat(`origin.key`, `str.key`, `text.key`, `int.key`, `float.key`, `other.key`)))
 )
 ENGINE = Distributed('main', 'tracing', 'spans_local', cityHash64(trace_id));
 
