@@ -38,11 +38,20 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, want trace
 		}
 		defer memory.Release()
 		a.chargeTo(memory)
-		err = a.run(ctx)
+		kept, keep, err := a.recall(ctx)
+		if kept != nil {
+			return *kept, nil
+		}
+		if err == nil {
+			err = a.run(ctx)
+		}
 		if err = errors.Join(err, ctx.Err()); err != nil && !a.isPartial(err) {
 			return tracestore.Aggregate{}, fmt.Errorf("counting spans: %w", err)
 		}
 		a.reasons.Add(e.missingShards(ctx)...)
+		found := a.answer()
+		keep(&found)
+		return found, nil
 	}
 	return a.answer(), nil
 }

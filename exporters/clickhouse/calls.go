@@ -114,9 +114,12 @@ func connectionOf(s *storequery.CallSpan) tracestore.Connection {
 
 // bytes estimates the memory of the table.
 func (t *callTable) bytes() int64 {
-	const perSum = 512 // with names, which are shared, and a short histogram
-	return int64(cap(t.sums)) * perSum
+	return int64(cap(t.sums)) * callSumMemory
 }
+
+// callSumMemory is the approximate size of a callSum with names, which are shared, and a short
+// histogram, in bytes.
+const callSumMemory = 512
 
 // callWindow counts the calls whose spans start between two times, both inclusive.
 type callWindow struct {

@@ -50,6 +50,7 @@ type exporter struct {
 	follower *follower
 	shards   shards
 	plans    plans
+	kept     keptResults
 }
 
 func newExporter(set pipeline.Settings, c Config, dialect Dialect) (*exporter, error) {

@@ -299,7 +299,7 @@ const (
 // values of keys with ids, of which there are far more than storequery.MaxFacetDistinct, and which
 // hardly ever occur twice. It keeps those that are frequent in a sample of the spans.
 func (a *aggregation) withoutIDs(ctx context.Context, from string, spans uint64, p rows.Pair) (condition string, _ error) {
-	if spans < idSample || p != rows.PairText && p != rows.PairInt && p != rows.PairFloat {
+	if spans < 2*idSample || p != rows.PairText && p != rows.PairInt && p != rows.PairFloat {
 		return where.Always, nil
 	}
 	share := spans / idSample

@@ -67,14 +67,18 @@ type callHours struct {
 // state returns a number that changes whenever calls of an hour may have changed, and when the last
 // of the spans was stored.
 func (c *callHours) state(number uint64) (state uint64, stored time.Time) {
+	first := sort.Search(len(c.hours), func(i int) bool { return c.hours[i].number+hoursBefore >= number })
+	end := sort.Search(len(c.hours), func(i int) bool { return c.hours[i].number > number+hoursAfter })
+	return c.stateOf(c.hours[first:end])
+}
+
+// stateOf returns a number that changes whenever spans of some hours are stored or deleted, and
+// when the last of the spans was stored.
+func (c *callHours) stateOf(hours []storedHour) (state uint64, stored time.Time) {
 	h := sha256.New()
 	put := func(n uint64) { _ = binary.Write(h, binary.BigEndian, n) } // a hash cannot fail
 	put(c.epoch)
-	first := sort.Search(len(c.hours), func(i int) bool { return c.hours[i].number+hoursBefore >= number })
-	for _, o := range c.hours[first:] {
-		if o.number > number+hoursAfter {
-			break
-		}
+	for _, o := range hours {
 		put(o.number)
 		put(o.spans)
 		if o.stored.After(stored) {
@@ -133,16 +137,39 @@ func (e *exporter) calls(
 	if more || err != nil { // without the cache
 		windows = []*hourWindow{{callWindow: callWindow{from: first, to: last}}}
 	}
-	rest, missing, err := e.cachedCalls(ctx, tenant, windows, add)
+	question := "" // of which the result can be kept
+	if !more && err == nil && last <= uint64(max(e.set.Env.Now().Add(-liveTime).UnixNano(), 0)) {
+		question = fmt.Sprintf("calls %q %d %d", tenant, first, last)
+	}
+	state, stored := c.stateOf(c.hours)
+	if kept, ok := e.kept.find(question, state, e.set.Env.Now()).([]callSum); ok {
+		for i := range kept {
+			add(&kept[i])
+		}
+		return missing, nil
+	}
+	var sums []callSum
+	each := func(s *callSum) {
+		if question != "" && len(sums) < maxKeptResult/callSumMemory {
+			sums = append(sums, *s)
+		} else {
+			question = ""
+		}
+		add(s)
+	}
+	rest, missing, err := e.cachedCalls(ctx, tenant, windows, each)
 	if err != nil {
 		return missing, err
 	}
 	for _, pass := range passesOf(rest) {
-		m, err := e.countPass(ctx, tenant, pass, add)
+		m, err := e.countPass(ctx, tenant, pass, each)
 		missing.or(m)
 		if err != nil {
 			return missing, err
 		}
+	}
+	if question != "" && !missing.peers && missing.ofServices().Complete() && e.isSettled(stored) {
+		e.kept.keep(question, keptResult{state: state, until: e.set.Env.Now().Add(keptTime), size: len(sums) * callSumMemory, value: sums})
 	}
 	return missing, nil
 }
