@@ -27,6 +27,7 @@ const (
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		r := e.reader(tenant, yield)
+		most := maxTracesPerStatement
 		for left, n := refs, tracesPerStatement; len(left) > 0; {
 			n = min(n, len(left))
 			done, err := r.read(ctx, left[:n])
@@ -37,9 +38,10 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 				yield(tracestore.Trace{}, err)
 				return
 			case done:
-				left, n = left[n:], min(2*n, maxTracesPerStatement)
-			default:
+				left, n = left[n:], min(2*n, most)
+			default: // further traces are likely as large
 				n /= 2
+				most = n
 			}
 		}
 		if err := cmp.Or(r.damaged(ctx, len(refs)), ctx.Err()); err != nil {
