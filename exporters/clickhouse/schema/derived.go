@@ -71,7 +71,6 @@ const shardByTenant = "cityHash64(tenant)"
 // prefixes. Only values of [storequery.IdentityKeys] of resources are kept; others are "".
 func attributes() Table {
 	identities := rows.ResourceKeys(storequery.IdentityKeys())
-	// Few combinations of keys and resources occur, so they are counted before they are divided.
 	return Table{
 		Name: "attributes",
 		Columns: []Column{
@@ -92,19 +91,15 @@ func attributes() Table {
 		Expires:   WithSpans,
 		ShardBy:   shardByTenant,
 		Source:    "spans",
-		Select: `SELECT g.tenant AS tenant, g.service AS service, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS value,
-    g.hour AS hour, g.day AS day, g.odd AS odd, sum(g.spans) AS spans, min(g.first) AS first, max(g.last) AS last
-FROM (
-    SELECT s.tenant AS tenant, s.service AS service, toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
-        s.` + "`origin.key` AS origin_keys, s.`origin.value`" + ` AS origin_values,
-        arrayConcat(s.` + "`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`" + `) AS keys,
-        count() AS spans, min(s.start) AS first, max(s.start) AS last
-    FROM {source} AS s
-    GROUP BY s.tenant, s.service, hour, s.day, s.odd, origin_keys, origin_values, keys) AS g
+		// Servers of the oldest version do not run a view with a subquery and ARRAY JOIN.
+		Select: `SELECT s.tenant AS tenant, s.service AS service, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS value,
+    toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
+    count() AS spans, min(s.start) AS first, max(s.start) AS last
+FROM {source} AS s
 ARRAY JOIN arrayConcat(
-    arrayMap((k, v) -> (toString(k), if(k IN (` + where.Texts(identities) + `), toString(v), '')), g.origin_keys, g.origin_values),
-    arrayMap(k -> (toString(k), ''), g.keys)) AS pair
-GROUP BY g.tenant, g.service, key, value, g.hour, g.day, g.odd`,
+    arrayMap((k, v) -> (toString(k), if(k IN (` + where.Texts(identities) + `), toString(v), '')), s.` + "`origin.key`, s.`origin.value`" + `),
+    arrayMap(k -> (toString(k), ''), arrayConcat(s.` + "`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`" + `))) AS pair
+GROUP BY s.tenant, s.service, key, value, hour, s.day, s.odd`,
 	}
 }
 

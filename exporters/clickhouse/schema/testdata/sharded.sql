@@ -465,19 +465,14 @@ FROM `tracing`.`spans_local` AS s
 GROUP BY s.tenant, s.service, s.name, s.kind, s.day, s.odd;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`attributes_view` ON CLUSTER `main` TO `tracing`.`attributes_local` AS
-SELECT g.tenant AS tenant, g.service AS service, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS value,
-    g.hour AS hour, g.day AS day, g.odd AS odd, sum(g.spans) AS spans, min(g.first) AS first, max(g.last) AS last
-FROM (
-    SELECT s.tenant AS tenant, s.service AS service, toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
-        s.`origin.key` AS origin_keys, s.`origin.value` AS origin_values,
-        arrayConcat(s.`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`) AS keys,
-        count() AS spans, min(s.start) AS first, max(s.start) AS last
-    FROM `tracing`.`spans_local` AS s
-    GROUP BY s.tenant, s.service, hour, s.day, s.odd, origin_keys, origin_values, keys) AS g
+SELECT s.tenant AS tenant, s.service AS service, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS value,
+    toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
+    count() AS spans, min(s.start) AS first, max(s.start) AS last
+FROM `tracing`.`spans_local` AS s
 ARRAY JOIN arrayConcat(
-    arrayMap((k, v) -> (toString(k), if(k IN ('resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name', 'resource.service.version'), toString(v), '')), g.origin_keys, g.origin_values),
-    arrayMap(k -> (toString(k), ''), g.keys)) AS pair
-GROUP BY g.tenant, g.service, key, value, g.hour, g.day, g.odd;
+    arrayMap((k, v) -> (toString(k), if(k IN ('resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name', 'resource.service.version'), toString(v), '')), s.`origin.key`, s.`origin.value`),
+    arrayMap(k -> (toString(k), ''), arrayConcat(s.`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`))) AS pair
+GROUP BY s.tenant, s.service, key, value, hour, s.day, s.odd;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`minutes_view` ON CLUSTER `main` TO `tracing`.`minutes_local` AS
 SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.status = 'error' AS failed,
