@@ -3,6 +3,7 @@ package tempo
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -45,8 +46,11 @@ func parseSearch(v url.Values, now time.Time, maxTraces int) (q searchQuery, err
 	if err := checkWindow(q.window); err != nil {
 		return q, err
 	}
-	if q.limit, err = countParam(v, "limit", defaultTraces, 1, maxTraces); err != nil {
+	if q.limit, err = countParam(v, "limit", min(defaultTraces, maxTraces), 1, math.MaxInt); err != nil {
 		return q, err
+	}
+	if q.limit > maxTraces {
+		return q, invalid("limit", fmt.Errorf("%d exceeds the maximum of %d traces; raise max_limit or narrow the search", q.limit, maxTraces))
 	}
 	if q.spans, err = countParam(v, "spss", defaultSpans, 0, maxSpans); err != nil {
 		return q, err
