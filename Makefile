@@ -174,6 +174,7 @@ soak: ## run every fuzz target for 10 minutes, and the tests with random input w
 	TRACING_SEED=random TRACING_SOAK=100 go test -run 'OfTheQueue$$' -timeout 24h ./pipeline/storage/spool
 	TRACING_SEED=random TRACING_SOAK=1000 go test -run 'Balanced$$' -timeout 24h ./processors/tail_sampling ./pipeline/internal/host
 	TRACING_SEED=random go test -count 200 -run '^Test(Store|Suite|Queries)' -timeout 24h ./exporters/disk ./exporters/memory ./internal/multistore
+	TRACING_SEED=random go test -count 200 -timeout 24h ./exporters/disk/internal/aggregate ./exporters/disk/internal/find ./pipeline/tracestore/storequery
 	TRACING_SOAK=20 go test -run '^TestExplain' -timeout 24h ./extensions/query
 	TRACING_SEED=random TRACING_SOAK=2 go test -count 50 -run '^Test(Remote|Random|Dependencies)' -timeout 24h ./test/e2e/query
 
