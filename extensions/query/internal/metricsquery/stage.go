@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
@@ -64,14 +65,36 @@ func (r *run) stage(s *traceql.MetricsStage) ([]Series, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.slot.HoldMore(groupsMemory(groups.Groups)); err != nil {
+		return nil, err
+	}
 	var out []Series
 	for i := range groups.Groups {
-		out = append(out, r.seriesOf(s, &groups.Groups[i], labels[i], groups.Share)...)
+		list := r.seriesOf(s, &groups.Groups[i], labels[i], groups.Share)
+		if err := r.slot.HoldMore(int64(len(list)) * (seriesOverhead + 8*int64(len(r.times)))); err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
 	}
 	if err := r.addExemplars(s, out); err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// seriesOverhead is the approximate size in bytes of a series without samples.
+const seriesOverhead = 500
+
+// groupsMemory returns the approximate size in bytes of groups.
+func groupsMemory(groups []tracestore.Group) (bytes int64) {
+	for i := range groups {
+		g := &groups[i]
+		bytes += int64(unsafe.Sizeof(*g)) + int64(8*len(g.Parts))
+		for j := range g.Numbers {
+			bytes += int64(unsafe.Sizeof(g.Numbers[j])) + int64(len(g.Numbers[j].Buckets))*int64(unsafe.Sizeof(tracestore.NumberBucket{}))
+		}
+	}
+	return bytes
 }
 
 // seconds returns the length of the part of a sample in seconds.

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )
@@ -188,5 +189,45 @@ func checkMetrics(t *testing.T, r *rand.Rand, list []metricSpan, h http.Handler)
 	}
 	for key, v := range samples {
 		t.Errorf("%s, step %s: sample %q is %g, want none", q, step, key, v)
+	}
+}
+
+func TestTooManySeries(t *testing.T) {
+	h := api(t, marketStore(t, ""), func(o *core.Options) { o.Limits.MetricsSeries = 1 })
+	w := querytest.Ask(t, h, http.MethodGet, "/tempo/api/metrics/query?start=1714557590&end=1714557620&q="+
+		url.QueryEscape("{} | count_over_time() by (name)"))
+	const want = `{"series":[{"labels":[{"key":"name","value":{"stringValue":"cron"}}],"value":2}],` +
+		`"metrics":{"inspectedSpans":"5","completedJobs":1,"totalJobs":1},"status":"PARTIAL",` +
+		`"message":"1 of 4 series are returned (max_metrics_series); use topk or more conditions"}`
+	if w.Body.String() != want {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestMetricsTimes(t *testing.T) {
+	now := time.Unix(1714557610, 0)
+	limits := core.Limits{MetricsRange: 24 * time.Hour, MetricsPoints: 10_000}
+	for query, want := range map[string]string{
+		"start=1714550007&end=1714551200&step=60s":                  "1714549980 1714551240 60", // extended to whole steps
+		"start=1714550040&end=1714551240&step=60":                   "1714550040 1714551240 60",
+		"start=1714550040000000000&end=1714551240000000000&step=1m": "1714550040 1714551240 60",
+		"start=1714557300&end=1714557660&step=60s":                  "1714557300 1714557540 60", // without the last 30 s
+		"start=1714557000&end=1714557600&step=600s":                 "1714557000 1714557600 600",
+		"start=1714557100&end=1714557600&step=7200s":                "1714550400 1714557600 7200", // at least one step
+		"end=1714551240":                  "1714547640 1714551240 15",
+		"since=20m&end=1714551240":        "1714550040 1714551240 5",
+		"start=1714550040&end=1714550100": "1714550040 1714550100 1",
+		"start=1714528800&end=1714550400": "1714528800 1714550400 60",
+		"start=1714464000&end=1714550400": "1714464000 1714550400 300",
+		"start=1714550040&end=1714550052": "1714550040 1714550052 0.05",
+	} {
+		v, err := url.ParseQuery(query + "&q=" + url.QueryEscape("{} | rate()"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := parseMetricsRange(v, now, limits)
+		if got := fmt.Sprint(q.From.Unix(), q.To.Unix(), q.Step.Seconds()); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", query, got, err, want)
+		}
 	}
 }
