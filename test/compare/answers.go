@@ -20,8 +20,8 @@ type searchAnswer struct {
 		DurationMs      int
 		SpanSets        []struct {
 			Spans []struct {
-				SpanID, Name, StartTimeUnixNano, DurationNanos string
-				Attributes                                     []attribute
+				SpanID, DurationNanos string
+				Attributes            []attribute
 			}
 			Matched    int
 			Attributes []attribute
@@ -120,7 +120,7 @@ func factsOf(q query, body []byte) (map[string]string, error) {
 	facts := make(map[string]string)
 	switch q.kind {
 	case "search":
-		return facts, factsOfSearch(facts, body)
+		return facts, factsOfSearch(facts, q.q, body)
 	case "range", "instant":
 		return facts, factsOfSeries(facts, body)
 	case "tags":
@@ -148,7 +148,7 @@ func factsOf(q query, body []byte) (map[string]string, error) {
 	return facts, err
 }
 
-func factsOfSearch(facts map[string]string, body []byte) error {
+func factsOfSearch(facts map[string]string, query string, body []byte) error {
 	var a searchAnswer
 	if err := json.Unmarshal(body, &a); err != nil {
 		return err
@@ -160,7 +160,11 @@ func factsOfSearch(facts map[string]string, body []byte) error {
 			name := id + " " + sorted(set.Attributes)
 			facts[name+" matched"] = strconv.Itoa(set.Matched)
 			for _, s := range set.Spans {
-				facts[name+" span "+s.SpanID] = s.Name + " " + s.DurationNanos + " " + sorted(s.Attributes)
+				fact := s.DurationNanos
+				if strings.Contains(query, "select(") { // otherwise, which fields a span has is up to the server
+					fact += " " + sorted(s.Attributes)
+				}
+				facts[name+" span "+s.SpanID] = fact
 			}
 		}
 	}

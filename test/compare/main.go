@@ -73,6 +73,7 @@ func compare(ctx context.Context, o options) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	fmt.Println("sent all spans; waiting until searches find them")
 	for _, s := range systems {
 		if err := s.awaitSpans(ctx, data, o.spans, begin, end); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)

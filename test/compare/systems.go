@@ -30,7 +30,8 @@ type system struct {
 const tempoConfig = `
 server: {http_listen_address: 127.0.0.1, http_listen_port: %[2]d, grpc_listen_address: 127.0.0.1, grpc_listen_port: %[3]d, log_level: warn}
 distributor: {receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:%[4]d"}}}}}
-storage: {trace: {backend: local, wal: {path: "%[1]s/wal"}, local: {path: "%[1]s/blocks"}}}
+storage: {trace: {backend: local, wal: {path: "%[1]s/wal", ingestion_time_range_slack: 24h}, local: {path: "%[1]s/blocks"}}}
+live_store: {wal: {path: "%[1]s/live", ingestion_time_range_slack: 24h}, shutdown_marker_dir: "%[1]s/marker"}
 memberlist: {bind_addr: [127.0.0.1], bind_port: %[5]d, advertise_addr: 127.0.0.1}
 overrides: {defaults: {ingestion: {rate_limit_bytes: 1000000000, burst_size_bytes: 1000000000, max_traces_per_user: 0}}}
 usage_report: {reporting_enabled: false}
@@ -51,8 +52,8 @@ func start(ctx context.Context, o options, dir string) (systems []*system, stop 
 	var processes []*exec.Cmd
 	stop = func() {
 		for _, p := range processes {
-			p.Process.Signal(os.Interrupt) //nolint:errcheck // it may have ended
-			p.Wait()                       //nolint:errcheck // the exit status does not matter
+			p.Process.Kill() //nolint:errcheck // it may have ended; its files are temporary
+			p.Wait()         //nolint:errcheck // the exit status does not matter
 		}
 	}
 	defer func() {
