@@ -8,15 +8,17 @@ import { t } from '../shell/text';
 import { buildUsual, percentileOf } from './model/usual';
 import type { TraceModel, Usual } from './model/types';
 import type { TraceState } from './state';
+import { whenIdle } from './when-idle';
 
 /** Compares a trace with what is usual, also each newer state of it. Where the server does not know the durations, nothing is shown. */
 export function followUsual(state: TraceState, signal: AbortSignal): void {
   get<Baseline>(`baseline/${encodeURIComponent(state.source.traceID)}`, {}, { signal }).then(({ data }) => {
     if (signal.aborted) return;
-    signal.addEventListener('abort', state.model.subscribe((model) => {
+    const follow = (): void => signal.addEventListener('abort', state.model.subscribe((model) => {
       const usual = buildUsual(model, data);
       state.usual.value = { ...usual, percentile: (span) => percentileText(percentileOf(model, usual, span)), text: (span) => usualText(model, usual, span) };
     }));
+    signal.addEventListener('abort', whenIdle(follow)); // it draws all rows again: not while they scroll
   }, () => undefined);
 }
 

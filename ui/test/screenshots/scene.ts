@@ -43,6 +43,8 @@ async function grown(program: Program, trace: string): Promise<void> {
 export async function openPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
   const { page } = await newPage(browser, { reducedMotion: 'reduce', timezoneId: 'UTC', locale: 'en-GB', ...options });
   await page.clock.setFixedTime(now);
+  // While that clock stands still, no idle time is left.
+  await page.addInitScript(() => { window.requestIdleCallback = (run) => window.setTimeout(() => run({ didTimeout: false, timeRemaining: () => 50 })); });
   // The store has just been filled, and would be too young for a comparison with the hour before.
   await page.route('**/api/ui/v1/ingest', async (route) => {
     const response = await route.fetch();

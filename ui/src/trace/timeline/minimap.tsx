@@ -8,6 +8,7 @@ import { sentenceText } from '../model/sentence';
 import { timeOf, type TimeScale } from '../model/time-scale';
 import type { TraceModel } from '../model/types';
 import { setZoom } from '../moves';
+import { whenIdle } from '../when-idle';
 import type { TraceState } from '../state';
 import { useMedia } from '../../shell/use-size';
 import { dragHandle, dragRange } from '../../shell/drag';
@@ -22,7 +23,7 @@ const lanesTop = 26;
 const lanes = 40;
 
 /** Milliseconds after which a drawing follows a change of its width. Until then it is stretched: what changes the width, such as the opened details, comes first. */
-const redrawDelay = 100;
+const redrawDelay = 300;
 
 /** The whole trace: the critical path as a strip, and all spans below it. The window is the visible part of the time axis. */
 export default function Minimap({ state }: { state: TraceState }) {
@@ -60,15 +61,21 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
   const drawnWidth = useRef(0);
-  // After the frame with the rows, which are what people wait for.
+  // After the frame with the rows, which are what people wait for, and not while they scroll.
   useEffect(() => {
     if (width <= 1) return;
+    let cancel = (): void => undefined;
     const timer = setTimeout(() => {
-      if (!canvas.current) return; // removed: effects are cleaned up only after the next frame
-      drawnWidth.current = width;
-      draw(canvas.current, model, times, services, Math.floor(width), showPath);
+      cancel = whenIdle(() => {
+        if (!canvas.current) return; // removed: effects are cleaned up only after the next frame
+        drawnWidth.current = width;
+        draw(canvas.current, model, times, services, Math.floor(width), showPath);
+      });
     }, drawnWidth.current > 0 && drawnWidth.current !== width ? redrawDelay : 0);
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      cancel();
+    };
   }, [model, times, services, width, showPath, dark, chosen]);
   return <canvas ref={canvas} class={css.canvas} style={{ width: `${Math.floor(width)}px` }} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} />;
 }

@@ -37,13 +37,13 @@ export function explainParams(run: Run, { sel, of, base }: View): Params | null 
 /** What is selected: members of the view. */
 type Selected = Pick<View, 'sel' | 'of'>;
 
-/** The selection as a search. `least` is the duration that the slowest ones reach. `round` makes bounds short. */
-function searchOf(run: Run, { sel, of }: Selected, least: number, round = round3): string {
+/** The selection as a search. `least` is the duration that the slowest ones reach. */
+function searchOf(run: Run, { sel, of }: Selected, least: number): string {
   if (!sel) return run.q;
   if (sel === 'errors') return addCondition(run.q, 'error', '=', 'true');
   const field = of === 'traces' ? 'trace.duration' : 'duration';
   if (sel === 'slowest') return addCondition(run.q, field, '>=', durationText(least));
-  return setBounds(run.q, field, durationText(round(sel.d0, Math.floor)), durationText(round(sel.d1, Math.ceil)));
+  return setBounds(run.q, field, durationText(round3(sel.d0, Math.floor)), durationText(round3(sel.d1, Math.ceil)));
 }
 
 /** The time of the selection, within that of the run. */
@@ -74,8 +74,7 @@ export function selectedRun(run: Run, { sel, of }: Selected, least?: number): Ru
 }
 
 function partOf(run: Run, sel: NonNullable<View['sel']>, of: View['of'], least = 0): Run {
-  // Exact bounds: the list and the heatmap count the same.
-  const part = { ...run, q: searchOf(run, { sel, of }, least, (n, to) => to(n)) };
+  const part = { ...run, q: searchOf(run, { sel, of }, least) };
   if (typeof sel === 'string') return part;
   const [from, to] = timeOf(run, sel);
   return { ...part, from, to, start: nanos(from), end: nanos(to), until: of === 'traces' ? nanos(Math.min(run.to, to + sel.d1 / 1e6)) : undefined };
