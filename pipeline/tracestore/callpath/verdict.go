@@ -130,17 +130,28 @@ func relax(e tracestore.Expr, hold bool) tracestore.Expr {
 	case tracestore.Not:
 		return tracestore.Not{Expr: relax(e.Expr, !hold)}
 	case tracestore.Cond:
-		if !isInOutline(e) && hold {
-			return nil
+		if isInOutline(e) {
+			return e
 		}
-		if !isInOutline(e) {
-			return tracestore.Or{}
-		}
+		return constant(hold)
+	case tracestore.Compare:
+		return constant(hold)
 	}
 	return e
 }
 
+// constant returns a condition that always or never holds.
+func constant(holds bool) tracestore.Expr {
+	if holds {
+		return nil
+	}
+	return tracestore.Or{}
+}
+
 func isInOutline(c tracestore.Cond) bool {
+	if c.Field.Parent {
+		return false
+	}
 	switch c.Field.Place {
 	case tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Duration, tracestore.ParentID,
 		tracestore.TraceDuration, tracestore.RootService, tracestore.RootName:

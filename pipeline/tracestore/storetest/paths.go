@@ -119,8 +119,8 @@ func checkRandomPathProfiles(s *suite) {
 			sent = append(sent, b)
 		}
 		for range 12 {
-			q := tracestore.Query{Tenant: g.tenant(), Where: g.expr(2)}
-			sel := tracestore.Selection{Where: g.expr(2)}
+			q := tracestore.Query{Tenant: g.tenant(), Where: g.computed(g.expr(2))}
+			sel := tracestore.Selection{Where: g.computed(g.expr(2))}
 			if g.IntN(2) == 0 {
 				q.From, q.To = at(base+g.Uint64N(randomTimes/2)), at(base+randomTimes/2+g.Uint64N(randomTimes/2))
 			}

@@ -346,15 +346,7 @@ func (g *generator) set(depth int) storequery.SpanSet {
 			c.Field.Place = tracestore.TraceDuration + tracestore.Place(g.IntN(len(tracestore.Places())-int(tracestore.TraceDuration)))
 			where = tracestore.And{where, c}
 		}
-		switch g.IntN(6) {
-		case 0:
-			where = tracestore.And{where, g.condOn(true)}
-		case 1:
-			where = tracestore.Or{where, g.compare()}
-		case 2:
-			where = tracestore.And{where, tracestore.Not{Expr: g.compare()}}
-		}
-		return storequery.Select{Where: where}
+		return storequery.Select{Where: g.computed(where)}
 	}
 	left, right := g.set(depth-1), g.set(depth-1)
 	switch g.IntN(7) {
@@ -368,6 +360,19 @@ func (g *generator) set(depth int) storequery.SpanSet {
 		return g.pipeline(left)
 	}
 	return left
+}
+
+// computed adds, sometimes, a condition that is evaluated on whole traces.
+func (g *generator) computed(e tracestore.Expr) tracestore.Expr {
+	switch g.IntN(6) {
+	case 0:
+		return tracestore.And{e, g.condOn(true)}
+	case 1:
+		return tracestore.Or{e, g.compare()}
+	case 2:
+		return tracestore.And{e, tracestore.Not{Expr: g.compare()}}
+	}
+	return e
 }
 
 func (g *generator) pipeline(of storequery.SpanSet) storequery.SpanSet {

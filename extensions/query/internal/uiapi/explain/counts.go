@@ -116,10 +116,8 @@ type slowestLimit struct {
 // findLimit finds the bucket of a histogram with the minimum duration of the slowest spans. Only
 // spans in this bucket must then be examined one by one.
 func (r *request) findLimit(slot *core.Slot) (limit slowestLimit, _ error) {
-	for f := range tracestore.Fields(r.query.Where) {
-		if f.Place.OfTrace() {
-			return limit, nil
-		}
+	if _, ofTrace := storequery.PlacesOf(r.query.Where); ofTrace {
+		return limit, nil
 	}
 	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Where: r.query.Where}
 	agg.Spec.Groups = tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Status}}, Limit: 1, All: true}
