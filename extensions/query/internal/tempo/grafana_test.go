@@ -202,6 +202,8 @@ func dataSourceRequests() []grafanaRequest {
 			"", hasValue("string", "web")},
 		search("builder", `{resource.service.name="web" && name="GET /checkout" && duration>100ms}`, 20, 3, hasSpans(1, "service.name")),
 		search("builder, several values", `{resource.service.name=~"web|cart" && status=error}`, 20, 3, hasSpans(8, "service.name", "status")),
+		search("builder, group by", `{} | by(resource.service.name)`, 20, 3, hasSpanSets("by(resource.service.name)")),
+		search("builder, aggregate", `{} | by(resource.service.name) | count() > 1`, 20, 3, hasSpanSets("by(resource.service.name)", "count()")),
 		search("no conditions", "{}", 20, 3, hasSpans(20)),
 		search("structure", `{resource.service.name="web"} >> {status=error}`, 20, 3, hasSpans(8, "status")),
 		search("union of structure", `{resource.service.name="web"} &>> {status=error}`, 20, 3, hasSpans(8, "status")),
@@ -385,6 +387,27 @@ func nothingOr(traces int, check func(*testing.T, []byte)) func(*testing.T, []by
 		return hasSpans(0)
 	}
 	return check
+}
+
+// hasSpanSets checks that traces have several sets, each with the attributes.
+func hasSpanSets(attributes ...string) func(*testing.T, []byte) {
+	return func(t *testing.T, body []byte) {
+		found, several := decodeSearch(t, body), false
+		for _, trace := range found.Traces {
+			several = several || len(trace.SpanSets) > 1
+			for _, set := range trace.SpanSets {
+				keys := keysOf(t, set.Attributes)
+				for _, name := range attributes {
+					if _, ok := keys[name]; !ok {
+						t.Errorf("set with attributes %+v, want %s", set.Attributes, name)
+					}
+				}
+			}
+		}
+		if len(found.Traces) == 0 || attributes[len(attributes)-1] != "count()" && !several {
+			t.Errorf("%d traces, several sets: %t", len(found.Traces), several)
+		}
+	}
 }
 
 // hasStructure checks what Drilldown needs to build a tree: one set for each trace, and spans with

@@ -47,7 +47,7 @@ func (m *match) appendProto(dst []byte, num int) []byte {
 // lengthBytes is the usual number of bytes of a message's length.
 const lengthBytes = 2
 
-// appendProtoSet appends the spans. The last ones are left out if there is no space for them.
+// appendProto appends the spans. The last ones are left out if there is no space for them.
 func (s *foundSet) appendProto(dst []byte) []byte {
 	for i := range s.spans {
 		before := len(dst)
