@@ -23,7 +23,8 @@ const maxCompareSteps = 12
 const metaType = "__meta_type"
 
 // compareFields are the properties that compare(...) counts in addition to attributes.
-var compareFields = []tracestore.Place{tracestore.Name, tracestore.Kind, tracestore.Status, tracestore.StatusMessage}
+var compareFields = []tracestore.Place{tracestore.Name, tracestore.Kind, tracestore.Status, tracestore.StatusMessage,
+	tracestore.ScopeName, tracestore.ScopeVersion}
 
 // compare returns the numbers of spans by value of each attribute, in the selection and the rest.
 func (r *run) compare(s *traceql.MetricsStage) ([]Series, error) {
@@ -68,7 +69,7 @@ func (r *run) sides(s *traceql.MetricsStage, w core.Window) (selected, rest []tr
 // frequent returns the most frequent values of all attributes.
 func (r *run) frequent(agg core.Aggregation, values int) ([]tracestore.Facet, error) {
 	agg.Spec.Facets = tracestore.FacetQuery{Values: values}
-	return r.facets(&agg)
+	return r.facets(agg)
 }
 
 // bothSides is like sides, but counts both sides together. It needs more memory, because any value
@@ -84,7 +85,7 @@ func (r *run) bothSides(
 		}
 	}
 	agg.Spec.Facets = tracestore.FacetQuery{Values: s.Compare.Top, All: true, Selection: &selection}
-	all, err := r.facets(&agg)
+	all, err := r.facets(agg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,8 +110,22 @@ func mostFrequent(f tracestore.Facet, n int) tracestore.Facet {
 	return f
 }
 
-// facets counts the values of attributes. The counts are estimates if the store examines a sample.
-func (r *run) facets(agg *core.Aggregation) ([]tracestore.Facet, error) {
+// facets counts the values of attributes and properties.
+func (r *run) facets(agg core.Aggregation) ([]tracestore.Facet, error) {
+	list, err := r.count(&agg)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range []tracestore.Place{tracestore.StatusMessage, tracestore.ScopeName, tracestore.ScopeVersion} {
+		agg.Spec.Facets.Fields = append(agg.Spec.Facets.Fields, tracestore.Field{Place: p})
+	}
+	agg.Spec.Facets.Values = max(agg.Spec.Facets.Values, 2) // "" is left out
+	more, err := r.count(&agg)
+	return append(list, more...), err
+}
+
+// count counts the values of facets. They are estimates if the store examines a sample.
+func (r *run) count(agg *core.Aggregation) ([]tracestore.Facet, error) {
 	found, err := r.slot.Aggregate(agg)
 	if err != nil {
 		return nil, err
@@ -148,11 +163,16 @@ func (c *comparison) add(at int, side string, facets []tracestore.Facet) {
 		if !ok {
 			continue
 		}
-		c.set(at, side+"_total", key, otlpdata.StringValue("nil"), f.Spans)
+		total := f.Spans
 		for _, v := range f.Values {
+			if v.Text == "" && f.Field.Place.Info().Type == tracestore.TextField { // no value
+				total -= min(v.Count, total)
+				continue
+			}
 			value := typedValue(f.Field, tracestore.GroupValue{Text: v.Text, Present: true}, f.Field.Key != "")
 			c.set(at, side, key, value, v.Count)
 		}
+		c.set(at, side+"_total", key, otlpdata.StringValue("nil"), total)
 	}
 }
 

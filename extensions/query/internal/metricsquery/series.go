@@ -144,8 +144,8 @@ func filter(list []Series, op tracestore.Op, n float64) []Series {
 	return withoutEmpty(list)
 }
 
-// top removes all but the n highest or lowest samples of each time. Among equal samples, the first
-// in the order of labels remain.
+// top removes all but the n highest or lowest samples of each time. Of equal samples, the one that
+// is first in the order of labels counts as higher.
 func top(list []Series, n int, lowest bool) []Series {
 	if len(list) <= n {
 		return list
@@ -159,11 +159,11 @@ func top(list []Series, n int, lowest bool) []Series {
 				order = append(order, i)
 			}
 		}
-		slices.SortStableFunc(order, func(a, b int) int {
+		slices.SortFunc(order, func(a, b int) int {
 			if lowest {
 				a, b = b, a
 			}
-			return cmp.Compare(list[b].Samples[j], list[a].Samples[j])
+			return cmp.Or(cmp.Compare(list[b].Samples[j], list[a].Samples[j]), a-b)
 		})
 		for _, i := range order[min(n, len(order)):] {
 			list[i].Samples[j] = noSample
