@@ -23,6 +23,13 @@ const (
 
 // run counts everything, or a sample.
 func (s *setAggregation) run(ctx context.Context) error {
+	if id, ok := traceID(s.matcher.set, s.query.Where); ok {
+		spans, err := s.spansOf(ctx, tracestore.TraceRef{ID: id})
+		if err != nil || spans == nil {
+			return err
+		}
+		return s.examine(ctx, part{s.window.from, s.window.to}, id, spans)
+	}
 	if done, err := s.countSummaries(ctx); done || err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -119,6 +120,12 @@ func (s *suite) sendRelated() {
 	s.send("other", other.traces)
 }
 
+// ofTrace selects the spans of a trace by its id.
+func ofTrace(id uint64) storequery.SpanSet {
+	raw := traceID(id)
+	return storequery.Select{Where: property(tracestore.TraceID, hex.EncodeToString(raw[:]))}
+}
+
 func checkSets(s *suite) {
 	s.sendRelated()
 	traces := s.sent.fullTraces(s, "")
@@ -154,6 +161,9 @@ func checkSets(s *suite) {
 		{mixed, []uint64{6, 3, 1, 2}},
 		{unlike, []uint64{2}},
 		{and(unlike, spansA), []uint64{2}},
+		{ofTrace(3), []uint64{3}},
+		{child(and(ofTrace(3), nil), spansB), []uint64{3}},
+		{ofTrace(99), nil},
 		{storequery.Relation{Kind: storequery.Ancestor, Left: spansC, Right: spansA}, []uint64{1, 2}},
 		{storequery.Relation{Kind: storequery.Ancestor, Left: spansA, Right: spansA}, []uint64{7}},
 		{storequery.Relation{Kind: storequery.Parent, Left: spansB, Right: spansA}, []uint64{3, 1, 2}},
@@ -345,6 +355,9 @@ func (g *generator) set(depth int) storequery.SpanSet {
 			c := g.cond()
 			c.Field.Place = tracestore.TraceDuration + tracestore.Place(g.IntN(len(tracestore.Places())-int(tracestore.TraceDuration)))
 			where = tracestore.And{where, c}
+		}
+		if g.IntN(12) == 0 {
+			where = tracestore.And{where, ofTrace(g.Uint64N(randomTraces)).(storequery.Select).Where}
 		}
 		return storequery.Select{Where: g.computed(where)}
 	}
