@@ -14,8 +14,8 @@ import (
 //	tags resource
 //	values resource.service.name
 //
-// A following line that begins with `!` explains why the answers differ, or, after `sometimes:`, may
-// differ. Empty lines and lines that
+// A following line that begins with `!` explains why the answers differ, or, after `sometimes:`,
+// may differ. Empty lines and lines that
 // begin with # are ignored.
 type query struct {
 	kind, q     string
