@@ -3,6 +3,7 @@ package storewire
 import (
 	"cmp"
 	"reflect"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -13,6 +14,10 @@ func checkOf(t reflect.Type) func(v any) error {
 	switch t {
 	case reflect.TypeFor[tracestore.Op]():
 		return check(func(op *tracestore.Op) error { return known(*op <= tracestore.Exists, "operator %d", *op) })
+	case reflect.TypeFor[tracestore.Arithmetic]():
+		return check(func(a *tracestore.Arithmetic) error {
+			return known(strings.IndexByte("+-*/%^", a.Op) >= 0, "operator %q", a.Op)
+		})
 	case reflect.TypeFor[tracestore.Want]():
 		return check(func(w *tracestore.Want) error { return known(*w <= tracestore.WantFull, "want %d", *w) })
 	case reflect.TypeFor[tracestore.HeatCell]():

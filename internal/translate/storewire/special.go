@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"encoding"
+	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -26,7 +29,11 @@ func special(p *plan) bool {
 		p.encode = func(e *Encoder, v reflect.Value) { e.text(v.Interface().(*regexp.Regexp).String()) }
 		p.decode = decodePattern
 	case reflect.TypeFor[tracestore.Expr]():
-		p.encode, p.decode = encodeExpr, decodeExpr
+		p.encode, p.decode = encodeNode, nodeDecoder(conditions)
+	case reflect.TypeFor[tracestore.Operand]():
+		p.encode, p.decode = encodeNode, nodeDecoder(operands)
+	case reflect.TypeFor[otlpdata.Value]():
+		p.encode, p.decode = encodeValue, decodeValue
 	default:
 		_, text := reflect.Zero(p.typ).Interface().(encoding.TextMarshaler)
 		if text {
@@ -138,10 +145,17 @@ func decodeHistogram(d *Decoder, v reflect.Value) error {
 // conditions returns the types of conditions.
 func conditions() []reflect.Type {
 	return []reflect.Type{reflect.TypeFor[tracestore.And](), reflect.TypeFor[tracestore.Or](), reflect.TypeFor[tracestore.Not](),
-		reflect.TypeFor[tracestore.Cond]()}
+		reflect.TypeFor[tracestore.Cond](), reflect.TypeFor[tracestore.Compare]()}
 }
 
-func encodeExpr(e *Encoder, v reflect.Value) {
+// operands returns the types of operands of comparisons.
+func operands() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[tracestore.Field](), reflect.TypeFor[tracestore.Constant](),
+		reflect.TypeFor[tracestore.Arithmetic](), reflect.TypeFor[tracestore.Truth]()}
+}
+
+// encodeNode encodes a condition or an operand: the name of its type and its content.
+func encodeNode(e *Encoder, v reflect.Value) {
 	if v.IsNil() {
 		e.null()
 		return
@@ -152,39 +166,96 @@ func encodeExpr(e *Encoder, v reflect.Value) {
 	planOf(v.Type()).encode(e, v)
 }
 
-func decodeExpr(d *Decoder, v reflect.Value) error {
-	if d.parts++; d.parts > MaxParts {
-		return invalid("conditions have more than %d parts", MaxParts)
-	}
-	if d.isNull() {
+// nodeDecoder returns a function that decodes a value of one of some types.
+func nodeDecoder(types func() []reflect.Type) func(d *Decoder, v reflect.Value) error {
+	return func(d *Decoder, v reflect.Value) error {
+		if d.parts++; d.parts > MaxParts {
+			return invalid("conditions have more than %d parts", MaxParts)
+		}
+		if d.isNull() {
+			return nil
+		}
+		if n, err := d.count(); err != nil || n != 2 {
+			return cmp.Or(err, invalid("condition with %d parts", n))
+		}
+		if d.depth++; d.depth > MaxDepth {
+			return invalid("condition is nested more than %d deep", MaxDepth)
+		}
+		name, err := d.text()
+		if err != nil {
+			return err
+		}
+		known := types()
+		i := slices.IndexFunc(known, func(t reflect.Type) bool { return t.Name() == name })
+		if i < 0 {
+			return invalid("unknown condition; the server may be older than the client")
+		}
+		p := planOf(known[i])
+		if err := d.memory.Grow(int64(p.typ.Size())); err != nil {
+			return err
+		}
+		node := reflect.New(p.typ).Elem()
+		if err := p.read(d, node); err != nil {
+			return err
+		}
+		d.depth--
+		v.Set(node)
 		return nil
 	}
+}
+
+// encodeValue encodes a text, a boolean or a number: its kind and its content. Conditions have no
+// other values.
+func encodeValue(e *Encoder, v reflect.Value) {
+	value := pointerTo[otlpdata.Value](v)
+	e.head(majorArray, 2)
+	e.head(majorUint, uint64(value.Kind()))
+	switch value.Kind() {
+	case otlpdata.ValueString:
+		e.text(value.Str())
+	case otlpdata.ValueBool:
+		encodeBool(e, reflect.ValueOf(value.Bool()))
+	case otlpdata.ValueInt:
+		encodeInt(e, reflect.ValueOf(value.Int()))
+	case otlpdata.ValueDouble:
+		encodeFloat(e, reflect.ValueOf(value.Double()))
+	default:
+		e.err = fmt.Errorf("storewire: cannot encode a constant of kind %d", value.Kind())
+	}
+}
+
+func decodeValue(d *Decoder, v reflect.Value) error {
 	if n, err := d.count(); err != nil || n != 2 {
-		return cmp.Or(err, invalid("condition with %d parts", n))
+		return cmp.Or(err, invalid("constant with %d parts", n))
 	}
-	if d.depth++; d.depth > MaxDepth {
-		return invalid("condition is nested more than %d deep", MaxDepth)
-	}
-	name, err := d.text()
+	kind, err := d.item(majorUint)
 	if err != nil {
 		return err
 	}
-	types := conditions()
-	i := slices.IndexFunc(types, func(t reflect.Type) bool { return t.Name() == name })
-	if i < 0 {
-		return invalid("unknown condition; the server may be older than the client")
+	var (
+		text    string
+		boolean bool
+		integer int64
+		float   float64
+	)
+	value := pointerTo[otlpdata.Value](v)
+	switch otlpdata.ValueKind(min(kind, math.MaxUint8)) {
+	case otlpdata.ValueString:
+		text, err = d.text()
+		*value = otlpdata.StringValue(text)
+	case otlpdata.ValueBool:
+		err = decodeBool(d, reflect.ValueOf(&boolean).Elem())
+		*value = otlpdata.BoolValue(boolean)
+	case otlpdata.ValueInt:
+		integer, err = d.int()
+		*value = otlpdata.IntValue(integer)
+	case otlpdata.ValueDouble:
+		err = decodeFloat(d, reflect.ValueOf(&float).Elem())
+		*value = otlpdata.DoubleValue(float)
+	default:
+		return invalid("unknown kind %d of a constant", kind)
 	}
-	p := planOf(types[i])
-	if err := d.memory.Grow(int64(p.typ.Size())); err != nil {
-		return err
-	}
-	node := reflect.New(p.typ).Elem()
-	if err := p.read(d, node); err != nil {
-		return err
-	}
-	d.depth--
-	v.Set(node)
-	return nil
+	return err
 }
 
 func decodePattern(d *Decoder, v reflect.Value) error {

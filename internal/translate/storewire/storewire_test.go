@@ -35,6 +35,12 @@ func richExpr() tracestore.Expr {
 		all = append(all, tracestore.Or{cond(tracestore.Name, "", op, tracestore.Number(math.Inf(-1))), cond(tracestore.Name, "", op,
 			tracestore.Text(""))})
 	}
+	for _, v := range []otlpdata.Value{otlpdata.StringValue("\xff"), otlpdata.BoolValue(true), otlpdata.BoolValue(false),
+		otlpdata.IntValue(math.MinInt64), otlpdata.IntValue(math.MaxInt64), otlpdata.DoubleValue(-0.5)} {
+		all = append(all, tracestore.Compare{Op: tracestore.Gt, Left: tracestore.Constant{Value: v}, Right: tracestore.Arithmetic{Op: '%',
+			Left: tracestore.Field{Place: tracestore.SpanAttribute, Key: "\xff", Parent: true}, Right: tracestore.Truth{Expr: tracestore.And{}}}})
+	}
+	all = append(all, tracestore.Compare{Op: tracestore.Exists, Left: tracestore.Field{Place: tracestore.NestedLeft}})
 	return append(all, cond(tracestore.SpanAttribute, "k", tracestore.Like, tracestore.Pattern(regexp.MustCompile(`(?s)^a.*\d$`))))
 }
 
