@@ -488,9 +488,10 @@ func rawText(s string) string {
 	return quotedText(s)
 }
 
+// durationText returns a duration, or a number if it is not a duration in whole nanoseconds.
 func durationText(ns float64) string {
 	if ns < 0 || ns >= math.MaxInt64 || ns != math.Trunc(ns) {
-		return strconv.FormatFloat(ns, 'g', -1, 64) + "ns"
+		return strconv.FormatFloat(ns, 'g', -1, 64)
 	}
 	return formatDuration(time.Duration(ns))
 }
