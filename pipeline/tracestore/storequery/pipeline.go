@@ -10,8 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Pipeline passes the spans of Set through stages, first as one group. It selects the spans of the
-// groups that the last stage returns. A group without spans ends.
+// Pipeline passes the spans of Set through stages, first as one group, or as the groups of Set if
+// that is a Pipeline. It selects the spans of the groups that the last stage returns. A group
+// without spans ends.
 type Pipeline struct {
 	Set    SpanSet
 	Stages []Stage

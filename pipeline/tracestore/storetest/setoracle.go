@@ -183,7 +183,11 @@ func (w *fullTrace) selected(set storequery.SpanSet) map[int]bool {
 // groups returns the groups that a pipeline returns. The generator uses only sets without structure
 // in its stages, which depend on no other span.
 func (w *fullTrace) groups(p storequery.Pipeline) (groups [][]int) {
-	groups = append(groups, slices.Sorted(maps.Keys(w.selected(p.Set))))
+	if inner, ok := p.Set.(storequery.Pipeline); ok {
+		groups = w.groups(inner)
+	} else {
+		groups = append(groups, slices.Sorted(maps.Keys(w.selected(p.Set))))
+	}
 	for _, stage := range p.Stages {
 		var next [][]int
 		for _, g := range groups {
