@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -13,7 +12,7 @@ import (
 // MetricsQuery is a parsed metrics query: numbers over time that are calculated from spans.
 type MetricsQuery struct {
 	Expr  MetricsExpr
-	Hints []MetricsHint // with (...), in the order of the query
+	Hints []Hint // with (...), in the order of the query
 }
 
 // MetricsExpr is an expression whose value is a list of series: [MetricsStage], [MetricsMath],
@@ -71,9 +70,6 @@ type MetricsTop struct {
 	Bottom bool
 }
 
-// MetricsHint is a hint, name=value.
-type MetricsHint struct{ Name, Value string }
-
 func (MetricsStage) isMetricsExpr()  {}
 func (MetricsNumber) isMetricsExpr() {}
 func (MetricsMath) isMetricsExpr()   {}
@@ -111,7 +107,8 @@ const (
 	MaxMetricsTop      = 1000 // N of topk and bottomk, and values of compare
 	MaxQuantiles       = 16
 	defaultCompareTop  = 10
-	maxMetricsOperator = 64 // arithmetic, comparisons, topk and bottomk
+	maxInteger         = 1 << 63 // integers are below it
+	maxMetricsOperator = 64      // arithmetic, comparisons, topk and bottomk
 )
 
 func isMetricsFunction(t token) bool {
@@ -156,7 +153,7 @@ func (p *metricsParser) query() (q MetricsQuery, err error) {
 		return q, err
 	}
 	for p.peek().isWord("with") {
-		if q.Hints, err = p.hints(q.Hints); err != nil {
+		if q.Hints, err = p.parseHints(q.Hints); err != nil {
 			return q, err
 		}
 	}
@@ -184,20 +181,16 @@ func (p *metricsParser) sum() (MetricsExpr, error) {
 	left, err := p.product()
 	for err == nil {
 		t := p.peek()
-		negative := t.kind == number && strings.HasPrefix(t.text, "-") // "1 -2" is 1 - 2
-		if !t.is("+") && !t.is("-") && !negative {
+		if !t.is("+") && !t.is("-") {
 			return left, nil
 		}
+		p.takeToken()
 		if err = p.operator(t); err != nil {
 			return nil, err
 		}
-		op := byte('+')
-		if !negative {
-			op = p.takeToken().text[0]
-		}
 		var right MetricsExpr
 		if right, err = p.product(); err == nil {
-			left, err = p.math(t, op, left, right)
+			left, err = p.math(t, t.text[0], left, right)
 		}
 	}
 	return left, err
@@ -228,6 +221,7 @@ func (p *metricsParser) math(t token, op byte, left, right MetricsExpr) (Metrics
 	out := MetricsNumber{Calculate(op, a.Value, b.Value), a.Integer && b.Integer}
 	if out.Integer {
 		out.Value = math.Trunc(out.Value)
+		out.Integer = math.Abs(out.Value) < maxInteger
 	}
 	if math.IsNaN(out.Value) || math.IsInf(out.Value, 0) {
 		return nil, p.fail(t, "the result is not a finite number")
@@ -318,8 +312,8 @@ func (p *metricsParser) constant(t token) (n MetricsNumber, err error) {
 	if err != nil || math.IsInf(n.Value, 0) {
 		return n, p.fail(t, "expected a number without a unit, found %s", describe(t))
 	}
-	_, notInteger := strconv.ParseInt(t.text, 10, 64)
-	n.Integer = notInteger == nil
+	_, errInteger := strconv.ParseInt(t.text, 10, 64)
+	n.Integer = errInteger == nil && n.Value < maxInteger
 	return n, nil
 }
 
@@ -349,12 +343,16 @@ func (p *metricsParser) pipeline(at int) (MetricsExpr, error) {
 	return p.secondStages(s)
 }
 
-// spans parses the search up to token number at.
+// spans parses the search up to token number at. Hints are not allowed in it, because only hints at
+// the end of the query have an effect.
 func (p *metricsParser) spans(at int) (storequery.SpanSet, error) {
 	before := *p.parser
 	before.tokens = append(slices.Clone(p.tokens[:at]), token{kind: end, begin: p.tokens[at].begin, end: p.tokens[at].begin})
 	q, err := before.parseQuery()
 	p.conditions, p.steps = before.conditions, before.steps
+	if err == nil && len(q.Hints) > 0 {
+		err = p.fail(p.tokens[at], "put with (...) at the end of the query")
+	}
 	return q.Set, err
 }
 
@@ -461,6 +459,10 @@ func (p *metricsParser) metricsField() (f MetricsField, err error) {
 	if one.Place.Info().SearchOnly {
 		return f, p.fail(t, "%s is only for conditions: its values are the values of other fields", t.text)
 	}
+	if one.Parent {
+		one.Parent = false
+		return f, p.fail(t, "attributes of the parent are only for conditions; write %s", FormatField(one.Field))
+	}
 	return MetricsField{one.Field, p.text[t.begin:t.end]}, nil
 }
 
@@ -547,27 +549,6 @@ func (p *metricsParser) top() (int, error) {
 	return n, nil
 }
 
-// hints parses with (name=value, ...).
-func (p *metricsParser) hints(list []MetricsHint) ([]MetricsHint, error) {
-	p.takeToken()
-	if t := p.takeToken(); !t.is("(") {
-		return nil, p.fail(t, "expected ( and hints such as exemplars=false")
-	}
-	for {
-		name, equals, value := p.takeToken(), p.takeToken(), p.takeToken()
-		if name.kind != word || !equals.is("=") || value.kind != word && value.kind != number && value.kind != quoted {
-			return nil, p.fail(name, "expected a hint, such as exemplars=false")
-		}
-		list = append(list, MetricsHint{p.text[name.begin:name.end], p.text[value.begin:value.end]})
-		switch t := p.takeToken(); {
-		case t.is(")"):
-			return list, nil
-		case !t.is(","):
-			return nil, p.fail(t, "expected , or ) in with(...), found %s", describe(t))
-		}
-	}
-}
-
 // Hint returns the value of the last hint with a name, or "".
 func (q *MetricsQuery) Hint(name string) (value string) {
 	for _, h := range q.Hints {
@@ -576,99 +557,4 @@ func (q *MetricsQuery) Hint(name string) (value string) {
 		}
 	}
 	return value
-}
-
-// FormatMetrics returns the text of a metrics query. Parsing it returns the same query.
-func FormatMetrics(q *MetricsQuery) string {
-	var w metricsPrinter
-	w.expr(q.Expr, metricsAny)
-	for i, h := range q.Hints {
-		w.WriteString([]string{", ", " with ("}[btoi(i == 0)] + h.Name + "=" + h.Value)
-	}
-	if len(q.Hints) > 0 {
-		w.WriteByte(')')
-	}
-	return w.String()
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-type metricsPrinter struct{ strings.Builder }
-
-// Places of an expression, from those that allow every expression to those of an operand of * or /.
-const (
-	metricsAny = iota
-	metricsSum
-	metricsProduct
-	metricsOperand
-)
-
-func (w *metricsPrinter) expr(e MetricsExpr, place int) {
-	own := metricsOperand // needs no parentheses
-	switch e := e.(type) {
-	case MetricsMath:
-		if own = metricsSum; e.Op == '*' || e.Op == '/' {
-			own = metricsProduct
-		}
-	case MetricsStage, MetricsFilter, MetricsTop:
-		own = metricsAny
-	}
-	if own < place {
-		w.WriteByte('(')
-		defer w.WriteByte(')')
-	}
-	switch e := e.(type) {
-	case MetricsStage:
-		w.stage(&e)
-	case MetricsNumber:
-		w.number(e)
-	case MetricsMath:
-		w.expr(e.Left, own)
-		w.WriteString(" " + string(e.Op) + " ")
-		w.expr(e.Right, own+1)
-	case MetricsFilter:
-		w.expr(e.Expr, metricsAny)
-		for text, op := range metricsComparisons {
-			if op == e.Op {
-				w.WriteString(" " + text + " ")
-			}
-		}
-		w.number(e.Value)
-	case MetricsTop:
-		w.expr(e.Expr, metricsAny)
-		w.WriteString([]string{" | topk(", " | bottomk("}[btoi(e.Bottom)] + strconv.Itoa(e.N) + ")")
-	}
-}
-
-func (w *metricsPrinter) number(n MetricsNumber) {
-	text := strconv.FormatFloat(n.Value, 'f', -1, 64)
-	if !n.Integer && !strings.Contains(text, ".") {
-		text += ".0"
-	}
-	w.WriteString(text)
-}
-
-func (w *metricsPrinter) stage(s *MetricsStage) {
-	w.WriteString(Format(s.Set) + " | " + string(s.Function) + "(" + s.Of.Text)
-	for _, q := range s.Quantiles {
-		w.WriteString(", " + strconv.FormatFloat(q, 'f', -1, 64))
-	}
-	if c := &s.Compare; s.Function == MetricsComparing {
-		w.WriteString(Format(c.Selection) + ", " + strconv.Itoa(c.Top))
-		if c.To > 0 {
-			w.WriteString(", " + strconv.FormatUint(c.From, 10) + ", " + strconv.FormatUint(c.To, 10))
-		}
-	}
-	w.WriteByte(')')
-	for i, f := range s.By {
-		w.WriteString([]string{", ", " by ("}[btoi(i == 0)] + f.Text)
-	}
-	if len(s.By) > 0 {
-		w.WriteByte(')')
-	}
 }

@@ -37,7 +37,7 @@ func TestParseMetrics(t *testing.T) {
 // checkMetricsFormat checks that the text of a query means the same.
 func checkMetricsFormat(t *testing.T, q *MetricsQuery) {
 	t.Helper()
-	text := FormatMetrics(q)
+	text := formatMetrics(q)
 	again, err := ParseMetrics(text)
 	if err != nil {
 		if len(text) <= MaxText {
@@ -45,8 +45,8 @@ func checkMetricsFormat(t *testing.T, q *MetricsQuery) {
 		}
 		return
 	}
-	if !reflect.DeepEqual(*q, again) && FormatMetrics(&again) != text {
-		t.Fatalf("%s\nwas parsed as %s", text, FormatMetrics(&again))
+	if !reflect.DeepEqual(*q, again) {
+		t.Fatalf("%s\nwas parsed as %s", text, formatMetrics(&again))
 	}
 }
 
@@ -58,7 +58,7 @@ func TestMetricsErrors(t *testing.T) {
 		`{} | rate(duration)`:                              "column 11: rate has no arguments",
 		`{} | rate() by name`:                              "column 16: expected ( after by",
 		`{} | rate() by (.a,.b,.c,.d,.e,.f)`:               "column 13: metrics group by 6 values not yet supported",
-		`{ nothing = } | rate()`:                           "column",
+		`{ nothing = } | rate()`:                           "column 13: expected",
 		`{} | sum_over_time()`:                             "column 20: expected a field",
 		`{} | quantile_over_time(duration)`:                "column 33: expected a comma and quantiles",
 		`{} | quantile_over_time(.a, 1.5)`:                 "column 29: expected a quantile from 0 to 1",
@@ -69,9 +69,9 @@ func TestMetricsErrors(t *testing.T) {
 		`{} | rate() > ({} | rate())`:                      "column 13: samples can be compared only with numbers",
 		`({} | rate()) / (1 / 0)`:                          "the result is not a finite number",
 		`({} | rate()`:                                     "column 1: missing closing )",
-		`{} | rate() + {} | rate()`:                        "column",
+		`{} | rate() + {} | rate()`:                        "column 13: put each operand of arithmetic in parentheses",
 		`-({} | rate())`:                                   "- is allowed only before numbers",
-		`{} | compare()`:                                   "column",
+		`{} | compare()`:                                   "column 14: expected",
 		`{} | compare({}, 5, 6)`:                           "compare has a selection",
 		`{} | compare({}, 5, 6, 6)`:                        "the end of compare must be after its start",
 		`{} | compare({}, 0)`:                              "must be from 1 to 1000",
@@ -79,6 +79,10 @@ func TestMetricsErrors(t *testing.T) {
 		`{} | compare({}) by (name)`:                       "compare(...) has no by(...)",
 		`{} | rate() with (a)`:                             "expected a hint",
 		`{} | rate() by (text)`:                            "text is only for conditions",
+		`{} | rate() by (parent.a)`:                        "column 17: attributes of the parent are only for conditions; write .a",
+		`{} | sum_over_time(parent.span.n)`:                "column 20: attributes of the parent are only for conditions; write span.n",
+		`{} with (sample=0.1) | rate()`:                    "column 22: put with (...) at the end of the query",
+		`{} | compare({} with (sample=0.1))`:               "column 34: put with (...) at the end of the query",
 		strings.Repeat("(", 100) + "{}|rate()":             "nested more than",
 		"1" + strings.Repeat("+1", 100):                    "more than 64 operators",
 		"({}|rate())" + strings.Repeat("+({}|rate())", 20): "more than 16 functions",
