@@ -2,6 +2,8 @@ package metricsquery
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -28,7 +30,7 @@ var compareFields = []tracestore.Place{tracestore.Name, tracestore.Kind, tracest
 
 // compare returns the numbers of spans by value of each attribute, in the selection and the rest.
 func (r *run) compare(s *traceql.MetricsStage) ([]Series, error) {
-	counts := comparison{run: r, index: make(map[string]int)}
+	counts := comparison{run: r, fields: make(map[tracestore.Field]*comparedField)}
 	for i := range r.times {
 		w := r.window()
 		if r.Step > 0 {
@@ -38,14 +40,18 @@ func (r *run) compare(s *traceql.MetricsStage) ([]Series, error) {
 		if err != nil {
 			return nil, err
 		}
-		counts.add(i, "selection", selected)
-		counts.add(i, "baseline", rest)
+		for side, facets := range [][]tracestore.Facet{inSelection: selected, inBaseline: rest} {
+			if err := counts.add(i, side, facets); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return counts.list, nil
+	return counts.series(s.Compare.Top)
 }
 
-// sides returns the most frequent values of all attributes in the selection and in the rest of the
-// spans of a time range.
+// sides counts the values of all attributes in the selection and in the rest of the spans of a time
+// range. The result has at least the values of compare(...) that are the most frequent ones of all
+// samples.
 func (r *run) sides(s *traceql.MetricsStage, w core.Window) (selected, rest []tracestore.Facet, err error) {
 	agg, c := r.aggregation(s.Set, w), &s.Compare
 	selection := tracestore.Selection{}
@@ -58,18 +64,13 @@ func (r *run) sides(s *traceql.MetricsStage, w core.Window) (selected, rest []tr
 	}
 	of := agg
 	of.Where = tracestore.And{agg.Where, where}
-	if selected, err = r.frequent(of, c.Top); err != nil {
+	of.Spec.Facets = tracestore.FacetQuery{Values: c.Top, All: len(r.times) > 1}
+	if selected, err = r.facets(of); err != nil {
 		return nil, nil, err
 	}
 	of.Where = tracestore.And{agg.Where, tracestore.Not{Expr: where}}
-	rest, err = r.frequent(of, c.Top)
+	rest, err = r.facets(of)
 	return selected, rest, err
-}
-
-// frequent returns the most frequent values of all attributes.
-func (r *run) frequent(agg core.Aggregation, values int) ([]tracestore.Facet, error) {
-	agg.Spec.Facets = tracestore.FacetQuery{Values: values}
-	return r.facets(agg)
 }
 
 // bothSides is like sides, but counts both sides together. It needs more memory, because any value
@@ -96,18 +97,9 @@ func (r *run) bothSides(
 		for i, v := range f.Values {
 			one.Values[i].Count, other.Values[i].Count = v.Selected, v.Count-min(v.Selected, v.Count)
 		}
-		selected, rest = append(selected, mostFrequent(one, s.Compare.Top)), append(rest, mostFrequent(other, s.Compare.Top))
+		selected, rest = append(selected, one), append(rest, other)
 	}
 	return selected, rest, nil
-}
-
-// mostFrequent returns a facet with only its most frequent values.
-func mostFrequent(f tracestore.Facet, n int) tracestore.Facet {
-	slices.SortFunc(f.Values, func(a, b tracestore.FacetValue) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
-	})
-	f.Values = f.Values[:min(n, len(f.Values))]
-	return f
 }
 
 // facets counts the values of attributes and properties.
@@ -119,7 +111,7 @@ func (r *run) facets(agg core.Aggregation) ([]tracestore.Facet, error) {
 	for _, p := range []tracestore.Place{tracestore.StatusMessage, tracestore.ScopeName, tracestore.ScopeVersion} {
 		agg.Spec.Facets.Fields = append(agg.Spec.Facets.Fields, tracestore.Field{Place: p})
 	}
-	agg.Spec.Facets.Values = max(agg.Spec.Facets.Values, 2) // "" is left out
+	agg.Spec.Facets.All = true // "" is left out, however frequent it is
 	more, err := r.count(&agg)
 	return append(list, more...), err
 }
@@ -148,48 +140,143 @@ func (r *run) count(agg *core.Aggregation) ([]tracestore.Facet, error) {
 // scaled returns the estimate for all spans.
 func scaled(n uint64, share float64) uint64 { return uint64(math.Round(float64(n) / share)) }
 
-// comparison collects the series of compare(...).
+// The sides of a comparison.
+const (
+	inSelection = iota
+	inBaseline
+	numSides
+)
+
+// sideNames are the values of the label metaType.
+var sideNames = [numSides]string{inSelection: "selection", inBaseline: "baseline"}
+
+// comparison collects the counts of compare(...).
 type comparison struct {
 	*run
-	list  []Series
-	index map[string]int // in list, by labels
+	fields map[tracestore.Field]*comparedField
 }
 
+// comparedField holds the counts of a field.
+type comparedField struct {
+	field tracestore.Field
+	key   string // of the label
+	sides [numSides]comparedSide
+}
+
+// comparedSide holds the samples of a field in one side.
+type comparedSide struct {
+	values map[string]*comparedValue
+	spans  uint64    // with a value, in all samples
+	totals []float64 // spans with a value, by sample
+}
+
+// comparedValue holds the samples of a value.
+type comparedValue struct {
+	text    string
+	spans   uint64 // in all samples
+	samples []float64
+}
+
+// valueOverhead is the approximate size in bytes of a comparedValue without its text and samples.
+const valueOverhead = 150
+
 // add adds the counts of one side to sample number at.
-func (c *comparison) add(at int, side string, facets []tracestore.Facet) {
+func (c *comparison) add(at, side int, facets []tracestore.Facet) error {
+	var added int64 // bytes
 	for i := range facets {
 		f := &facets[i]
 		key, ok := compareKey(f.Field)
 		if !ok {
 			continue
 		}
-		total := f.Spans
+		of := c.fields[f.Field]
+		if of == nil {
+			of = &comparedField{field: f.Field, key: key}
+			for i := range of.sides {
+				of.sides[i] = comparedSide{values: make(map[string]*comparedValue), totals: make([]float64, len(c.times))}
+			}
+			c.fields[f.Field] = of
+		}
+		total, s := f.Spans, &of.sides[side]
 		for _, v := range f.Values {
 			if v.Text == "" && f.Field.Place.Info().Type == tracestore.TextField { // no value
 				total -= min(v.Count, total)
 				continue
 			}
-			value := typedValue(f.Field, tracestore.GroupValue{Text: v.Text, Present: true}, f.Field.Key != "")
-			c.set(at, side, key, value, v.Count)
+			if v.Count == 0 {
+				continue
+			}
+			value := s.values[v.Text]
+			if value == nil {
+				value = &comparedValue{text: v.Text, samples: make([]float64, len(c.times))}
+				s.values[v.Text] = value
+				added += int64(valueOverhead + len(v.Text) + 8*len(c.times))
+			}
+			value.spans += v.Count
+			value.samples[at] = float64(v.Count)
 		}
-		c.set(at, side+"_total", key, otlpdata.StringValue("nil"), total)
+		s.spans += total
+		s.totals[at] = float64(total)
 	}
+	return c.slot.HoldMore(added)
 }
 
-// set sets a sample. Series whose samples are all 0 are left out.
-func (c *comparison) set(at int, name, key string, value otlpdata.Value, n uint64) {
-	if n == 0 {
-		return
+// series returns the series of the most frequent values of each field. Of too many series, those of
+// the least frequent fields are left out, so that both sides have the same fields.
+func (c *comparison) series(top int) (list []Series, _ error) {
+	spans := func(f *comparedField) uint64 { return f.sides[inSelection].spans + f.sides[inBaseline].spans }
+	fields := slices.SortedFunc(maps.Values(c.fields), func(a, b *comparedField) int {
+		return cmp.Or(cmp.Compare(spans(b), spans(a)), cmp.Compare(a.field.Place, b.field.Place), strings.Compare(a.key, b.key))
+	})
+	fields = slices.DeleteFunc(fields, func(f *comparedField) bool { return spans(f) == 0 })
+	values := make([][numSides][]*comparedValue, len(fields))
+	size, shown := 0, 0
+	for i, f := range fields {
+		for side := range f.sides {
+			values[i][side] = f.sides[side].mostFrequent(top)
+			if size += len(values[i][side]); f.sides[side].spans > 0 {
+				size++ // the total
+			}
+		}
+		if size <= c.slot.Limits().MetricsSeries {
+			shown = i + 1
+		}
 	}
-	labels := []Label{{metaType, otlpdata.StringValue(name)}, {key, value}}
-	text := textOf(labels)
-	i, known := c.index[text]
-	if !known {
-		i = len(c.list)
-		c.index[text] = i
-		c.list = append(c.list, Series{Labels: labels, Samples: make([]float64, len(c.times))})
+	if shown < len(fields) {
+		c.note(fmt.Sprintf("%d of %d attributes are compared (max_metrics_series); use more conditions or fewer values", shown, len(fields)))
 	}
-	c.list[i].Samples[at] = float64(n)
+	looksLike, n := make([]bool, shown), 0
+	for i := range looksLike {
+		both := slices.Concat(values[i][inSelection], values[i][inBaseline])
+		if looksLike[i] = slices.ContainsFunc(both, func(v *comparedValue) bool { return looksLikeNumber(v.text) }); looksLike[i] {
+			n++
+		}
+	}
+	for i, f := range fields[:shown] {
+		numeric, err := c.hasNumbers(f.field, looksLike[i], max(c.slot.Limits().Aggregated/max(n, 1), 1))
+		if err != nil {
+			return nil, err
+		}
+		for side, name := range sideNames {
+			for _, v := range values[i][side] {
+				value := typedValue(f.field, tracestore.GroupValue{Text: v.text, Present: true}, numeric)
+				list = append(list, Series{Labels: []Label{{metaType, otlpdata.StringValue(name)}, {f.key, value}}, Samples: v.samples})
+			}
+			if of := &f.sides[side]; of.spans > 0 {
+				labels := []Label{{metaType, otlpdata.StringValue(name + "_total")}, {f.key, otlpdata.StringValue("nil")}}
+				list = append(list, Series{Labels: labels, Samples: of.totals})
+			}
+		}
+	}
+	return list, nil
+}
+
+// mostFrequent returns the values that most spans have in all samples.
+func (s *comparedSide) mostFrequent(n int) []*comparedValue {
+	list := slices.SortedFunc(maps.Values(s.values), func(a, b *comparedValue) int {
+		return cmp.Or(cmp.Compare(b.spans, a.spans), strings.Compare(a.text, b.text))
+	})
+	return list[:min(n, len(list))]
 }
 
 // compareKey returns the key of the label of a field. ok is false for fields that are not compared.

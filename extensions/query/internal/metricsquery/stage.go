@@ -209,7 +209,8 @@ func octaveOf(bucket int) int {
 func (r *run) labelsOf(by []traceql.MetricsField, groups []tracestore.Group) ([][]Label, error) {
 	out := make([][]Label, len(groups))
 	for i, f := range by {
-		numeric, err := r.hasNumbers(f.Field, i, groups)
+		looksLike := func(g tracestore.Group) bool { return looksLikeNumber(g.Values[i].Text) }
+		numeric, err := r.hasNumbers(f.Field, slices.ContainsFunc(groups, looksLike), r.slot.Limits().Aggregated)
 		if err != nil {
 			return nil, err
 		}
@@ -220,19 +221,26 @@ func (r *run) labelsOf(by []traceql.MetricsField, groups []tracestore.Group) ([]
 	return out, nil
 }
 
-// hasNumbers reports whether values of field number i of groups that look like numbers are numbers.
-func (r *run) hasNumbers(f tracestore.Field, i int, groups []tracestore.Group) (bool, error) {
-	looksLike := func(g tracestore.Group) bool {
-		_, err := strconv.ParseFloat(g.Values[i].Text, 64)
-		return err == nil
-	}
-	if f.Key == "" || !slices.ContainsFunc(groups, looksLike) {
+// looksLikeNumber reports whether a text may be a number of an attribute.
+func looksLikeNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+// isNumber returns the condition that a field has a number.
+func isNumber(f tracestore.Field) tracestore.Expr {
+	return tracestore.Cond{Field: f, Op: tracestore.Ge, Value: tracestore.Number(math.Inf(-1))}
+}
+
+// hasNumbers reports whether values of a field that look like numbers are numbers. It examines at
+// most the given number of spans, and none if no value looks like a number.
+func (r *run) hasNumbers(f tracestore.Field, looksLike bool, spans int) (bool, error) {
+	if f.Key == "" || !looksLike {
 		return false, nil
 	}
 	w := r.window()
 	results, err := r.slot.Store().Find(r.slot.Context(), tracestore.Query{
-		Tenant: r.slot.Tenant(), From: w.From, To: w.To, Limit: 1, Budget: tracestore.Budget{Spans: r.slot.Limits().Aggregated},
-		Where: tracestore.Cond{Field: f, Op: tracestore.Ge, Value: tracestore.Number(math.Inf(-1))},
+		Tenant: r.slot.Tenant(), From: w.From, To: w.To, Limit: 1, Budget: tracestore.Budget{Spans: spans}, Where: isNumber(f),
 	}, tracestore.WantIDs)
 	if err != nil {
 		return false, err
@@ -266,11 +274,13 @@ func typedValue(f tracestore.Field, v tracestore.GroupValue, numeric bool) otlpd
 		return otlpdata.BoolValue(v.Text == "true")
 	}
 	if numeric || info.Type == tracestore.NumberField {
-		if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil {
-			return otlpdata.IntValue(n)
+		n, err := strconv.ParseInt(v.Text, 10, 64)
+		if number := otlpdata.IntValue(n); err == nil && number.AsString() == v.Text { // "007" is text
+			return number
 		}
-		if n, err := strconv.ParseFloat(v.Text, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
-			return otlpdata.DoubleValue(n)
+		d, err := strconv.ParseFloat(v.Text, 64)
+		if number := otlpdata.DoubleValue(d); err == nil && finite(d) == d && number.AsString() == v.Text {
+			return number
 		}
 	}
 	return otlpdata.StringValue(v.Text)

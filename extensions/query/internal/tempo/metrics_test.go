@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/wire/streaming"
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
@@ -229,5 +231,124 @@ func TestMetricsTimes(t *testing.T) {
 		if got := fmt.Sprint(q.From.Unix(), q.To.Unix(), q.Step.Seconds()); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", query, got, err, want)
 		}
+	}
+}
+
+// spansAt returns a trace with a span for each text "second key=value ...", after querytest.Start.
+// Values that look like numbers are integers unless they are in quotes; "status" is the status
+// message.
+func spansAt(t *testing.T, texts ...string) ptrace.Traces {
+	t.Helper()
+	td := ptrace.NewTraces()
+	ss := querytest.AddService(td, "svc")
+	for i, text := range texts {
+		words := strings.Fields(text)
+		second, err := strconv.Atoi(words[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sp := querytest.AddSpan(ss, pcommon.TraceID{15: byte(i + 1)}, byte(i+1), 0, "op", time.Duration(second)*time.Second)
+		for _, word := range words[1:] {
+			key, value, _ := strings.Cut(word, "=")
+			if n, err := strconv.Atoi(value); err == nil {
+				sp.Attributes().PutInt(key, int64(n))
+			} else if value = strings.Trim(value, `"`); key == "status" {
+				sp.Status().SetMessage(value)
+			} else {
+				sp.Attributes().PutStr(key, value)
+			}
+		}
+	}
+	return td
+}
+
+// series30 returns the series of a query at 0, 30 and 60 seconds after querytest.Start.
+func series30(t *testing.T, h http.Handler, q string, exemplars int) *streaming.QueryRangeResponse {
+	t.Helper()
+	path := fmt.Sprintf("/tempo/api/metrics/query_range?q=%s&start=%d&end=%d&step=30&exemplars=%d", url.QueryEscape(q),
+		querytest.Start.Unix(), querytest.Start.Unix()+60, exemplars)
+	w := querytest.Ask(t, h, http.MethodGet, path)
+	if w.Code != http.StatusOK {
+		t.Fatalf("%s: %d %s", q, w.Code, w.Body)
+	}
+	return decodeSeries(t, w.Body.Bytes())
+}
+
+// textOfSeries returns the values of the labels, the key of the last label, and the samples.
+func textOfSeries(s *streaming.TimeSeries) string {
+	text := ""
+	for i, l := range s.Labels {
+		if i == len(s.Labels)-1 {
+			text += l.Key + "="
+		}
+		switch v := l.Value; {
+		case v.GetIntValue() != 0:
+			text += fmt.Sprint(v.GetIntValue(), " ")
+		case v.GetDoubleValue() != 0:
+			text += fmt.Sprint(v.GetDoubleValue(), " ")
+		default:
+			text += strconv.Quote(v.GetStringValue()) + " "
+		}
+	}
+	for _, p := range s.Samples {
+		text += fmt.Sprint(p.Value, " ")
+	}
+	return strings.TrimSpace(text)
+}
+
+// TestCompareValues checks which values of an attribute compare(...) returns, and their types.
+func TestCompareValues(t *testing.T) {
+	var texts []string
+	for part, counts := range [][2]int{{5, 4}, {5, 7}} {
+		texts = append(texts, slices.Repeat([]string{fmt.Sprint(part*30+1, " m=a")}, counts[0])...)
+		texts = append(texts, slices.Repeat([]string{fmt.Sprint(part*30+1, " m=b")}, counts[1])...)
+	}
+	texts = append(texts, `1 status=x text="10" number=10 code=500`, `1 status=x text="10" number=10 code="007"`, `1`, `1 status=y`)
+	h := api(t, querytest.FullStore{Store: querytest.NewStore(spansAt(t, texts...))})
+	for q, want := range map[string][]string{
+		`{} | compare({ name = "nope" }, 1)`: {`"baseline" span.m="b" 0 4 7`, `"baseline_total" span.m="nil" 0 9 12`},
+		`{} | compare({ .m = "a" }, 1)`: {`"baseline" span.m="b" 0 4 7`, `"baseline_total" span.m="nil" 0 4 7`,
+			`"selection" span.m="a" 0 5 5`, `"selection_total" span.m="nil" 0 5 5`},
+		`{ root } >> {} || { root } | compare({ name = "nope" }, 1)`: {`"baseline" span.m="b" 0 4 7`, `"baseline_total" span.m="nil" 0 9 12`},
+		`{ .m = nil } | compare({ name = "nope" }, 2)`: {`"baseline" span.code=500 0 1 0`, `"baseline" span.code="007" 0 1 0`,
+			`"baseline" span.number=10 0 2 0`, `"baseline" span.text="10" 0 2 0`,
+			`"baseline" statusMessage="x" 0 2 0`, `"baseline" statusMessage="y" 0 1 0`, `"baseline_total" statusMessage="nil" 0 3 0`, `"baseline_total" status="nil" 0 4 0`},
+	} {
+		var got []string
+		for _, s := range series30(t, h, q, 0).Series {
+			got = append(got, textOfSeries(s))
+		}
+		for _, one := range want {
+			if !slices.Contains(got, one) {
+				t.Errorf("%s: no series %s in\n%s", q, one, strings.Join(got, "\n"))
+			}
+		}
+		if strings.Contains(q, ", 1)") {
+			got = slices.DeleteFunc(got, func(text string) bool { return !strings.Contains(text, "span.m") })
+			if len(got) != len(want) {
+				t.Errorf("%s: %q, want %q", q, got, want)
+			}
+		}
+	}
+}
+
+// TestCompareCut checks that max_metrics_series keeps both sides of an attribute.
+func TestCompareCut(t *testing.T) {
+	store := querytest.FullStore{Store: querytest.NewStore(spansAt(t, "1 m=a", "1 m=b", "2 m=c"))}
+	h := api(t, store, func(o *core.Options) { o.Limits.MetricsSeries = 9 })
+	found := series30(t, h, `{} | compare({ .m = "a" })`, 0)
+	sides := make(map[string][]string)
+	for _, s := range found.Series {
+		sides[s.Labels[1].Key] = append(sides[s.Labels[1].Key], s.Labels[0].Value.GetStringValue())
+	}
+	for key, got := range sides {
+		got = slices.Compact(slices.Sorted(slices.Values(got)))
+		if want := []string{"baseline", "baseline_total", "selection", "selection_total"}; !slices.Equal(got, want) {
+			t.Errorf("%s has the series %q, want %q", key, got, want)
+		}
+	}
+	const message = "2 of 5 attributes are compared (max_metrics_series); use more conditions or fewer values"
+	if len(sides) != 2 || found.Message != message {
+		t.Errorf("%d attributes, %q", len(sides), found.Message)
 	}
 }
