@@ -1,6 +1,7 @@
 package metricsquery
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -24,13 +25,21 @@ const exemplarSpans = 100_000
 // series depend on more than service and name.
 const readExemplars = 20
 
-// addExemplars adds exemplars to series. Series by fields of the trace have none.
+// addExemplars adds exemplars to series: spans that the sample at their time counts. Series by
+// fields of the trace have none.
 func (r *run) addExemplars(s *traceql.MetricsStage, list []Series) error {
-	if r.Exemplars == 0 || r.Hint("exemplars") == "false" || s.Function == traceql.MetricsHistogram || s.Function == traceql.MetricsQuantile {
+	if r.exemplars == 0 || r.Hint("exemplars") == "false" || s.Function == traceql.MetricsHistogram || s.Function == traceql.MetricsQuantile {
 		return nil
 	}
 	agg := r.aggregation(s.Set, r.window())
-	agg.Spec.Exemplars, agg.MaxSpans = min(r.Exemplars, MaxExemplars), exemplarSpans
+	agg.Spec.Exemplars, agg.MaxSpans = r.exemplars, exemplarSpans
+	if s.Function.HasField() && s.Of.Place.HasKey() {
+		number := isNumber(s.Of.Field)
+		if agg.Where != nil {
+			number = tracestore.And{agg.Where, number}
+		}
+		agg.Where = number
+	}
 	read := false
 	for _, f := range s.By {
 		if f.OfTrace() {
@@ -55,11 +64,11 @@ func (r *run) addExemplars(s *traceql.MetricsStage, list []Series) error {
 	}
 	for i := range found.Exemplars {
 		e := &found.Exemplars[i]
-		values := valuesOf(s.By, tracestore.Span{Resource: &otlpdata.Resource{Service: e.Service}, Span: &otlpdata.Span{Name: e.Name}})
-		if read {
-			if values, err = r.readValues(s.By, e); err != nil {
-				return err
-			}
+		var values []tracestore.GroupValue
+		if !read {
+			values = valuesOf(s.By, tracestore.Span{Resource: &otlpdata.Resource{Service: e.Service}, Span: &otlpdata.Span{Name: e.Name}})
+		} else if values, err = r.readValues(s.By, e); err != nil {
+			return err
 		}
 		var labels []Label
 		for i, v := range values {
@@ -67,7 +76,9 @@ func (r *run) addExemplars(s *traceql.MetricsStage, list []Series) error {
 			labels = append(labels, Label{f.Text, typedValue(f.Field, v, numeric[f.Text])})
 		}
 		if of := index[keyOf(labels)]; of != nil {
-			of.Exemplars = append(of.Exemplars, r.exemplar(s, of, e, labels))
+			if e := r.exemplar(s, of, e, labels); !math.IsNaN(e.Value) {
+				of.Exemplars = append(of.Exemplars, e)
+			}
 		}
 	}
 	return nil
@@ -107,21 +118,22 @@ func (r *run) readValues(by []traceql.MetricsField, e *tracestore.Exemplar) (out
 }
 
 // exemplar returns an exemplar of a series. Its value is the value of the sample, or the duration
-// of the span if the function measures durations.
+// of the span if the function measures durations, and NaN if there is no sample.
 func (r *run) exemplar(s *traceql.MetricsStage, of *Series, e *tracestore.Exemplar, labels []Label) Exemplar {
 	duration := time.Duration(min(e.Duration, uint64(1<<63-1)))
 	out := Exemplar{Time: time.Unix(0, int64(e.Start)), Value: duration.Seconds()}
 	out.Labels = append(append([]Label{{"trace:id", otlpdata.StringValue(shortID(e.TraceID))}}, labels...),
 		Label{"duration", otlpdata.StringValue(duration.String())})
-	if s.Function.HasField() && s.Of.Place == tracestore.Duration {
-		return out
-	}
 	at := 0
 	if r.Step > 0 {
 		at = int((out.Time.Sub(r.From) + r.Step - 1) / r.Step)
 	}
-	if out.Value = 0; at >= 0 && at < len(of.Samples) {
-		out.Value = of.Samples[at]
+	sample := noSample
+	if at >= 0 && at < len(of.Samples) {
+		sample = of.Samples[at]
+	}
+	if math.IsNaN(sample) || !s.Function.HasField() || s.Of.Place != tracestore.Duration {
+		out.Value = sample
 	}
 	return out
 }

@@ -85,11 +85,12 @@ func (q *Query) check(e traceql.MetricsExpr, alone bool) error {
 // run is a running Query.
 type run struct {
 	*Query
-	slot    *core.Slot
-	store   tracestore.Aggregator
-	times   []time.Time
-	partial []string
-	scanned int
+	slot      *core.Slot
+	store     tracestore.Aggregator
+	times     []time.Time
+	exemplars int // maximum number for one function
+	partial   []string
+	scanned   int
 }
 
 // Run evaluates a query.
@@ -98,7 +99,7 @@ func Run(slot *core.Slot, q *Query) (Result, error) {
 	if !ok {
 		return Result{}, errNoStore
 	}
-	r := run{Query: q, slot: slot, store: store, times: q.Times()}
+	r := run{Query: q, slot: slot, store: store, times: q.Times(), exemplars: min(q.Exemplars, MaxExemplars) / max(stages(q.Expr), 1)}
 	list, err := r.eval(q.Expr)
 	if err != nil {
 		return Result{}, err
@@ -117,6 +118,21 @@ func Run(slot *core.Slot, q *Query) (Result, error) {
 		out.Partial += text
 	}
 	return out, nil
+}
+
+// stages returns the number of functions in an expression.
+func stages(e traceql.MetricsExpr) int {
+	switch e := e.(type) {
+	case traceql.MetricsStage:
+		return 1
+	case traceql.MetricsFilter:
+		return stages(e.Expr)
+	case traceql.MetricsTop:
+		return stages(e.Expr)
+	case traceql.MetricsMath:
+		return stages(e.Left) + stages(e.Right)
+	}
+	return 0
 }
 
 // note adds a reason why the result is not exact.

@@ -32,7 +32,7 @@ const nameLabel = "__name__"
 // noSample stands for a missing sample.
 var noSample = math.NaN()
 
-// text returns a text by which series are sorted and matched.
+// textOf returns a text by which series are sorted and matched.
 func textOf(labels []Label) string {
 	var b strings.Builder
 	for _, l := range labels {
@@ -60,16 +60,23 @@ func withoutEmpty(list []Series) []Series {
 	})
 }
 
-// calculateWith applies an operation with a number to all samples.
+// calculateWith applies an operation with a number to all samples and exemplars.
 func calculateWith(op byte, list []Series, n float64, numberFirst bool) []Series {
-	for i := range list {
-		for j, v := range list[i].Samples {
-			if numberFirst {
-				list[i].Samples[j] = finite(traceql.Calculate(op, n, v))
-			} else {
-				list[i].Samples[j] = finite(traceql.Calculate(op, v, n))
-			}
+	result := func(v float64) float64 {
+		if numberFirst {
+			return finite(traceql.Calculate(op, n, v))
 		}
+		return finite(traceql.Calculate(op, v, n))
+	}
+	for i := range list {
+		s := &list[i]
+		for j, v := range s.Samples {
+			s.Samples[j] = result(v)
+		}
+		for j := range s.Exemplars {
+			s.Exemplars[j].Value = result(s.Exemplars[j].Value)
+		}
+		s.Exemplars = slices.DeleteFunc(s.Exemplars, func(e Exemplar) bool { return math.IsNaN(e.Value) })
 	}
 	return withoutEmpty(list)
 }
@@ -83,7 +90,8 @@ func finite(v float64) float64 {
 }
 
 // calculate applies an operation to series with the same labels. Series without labels are combined
-// with all series of the other side.
+// with all series of the other side, without their exemplars. The values of exemplars remain as on
+// their side.
 func calculate(op byte, left, right []Series) []Series {
 	byText := make(map[string]*Series, len(right))
 	for i := range right {
@@ -93,21 +101,23 @@ func calculate(op byte, left, right []Series) []Series {
 	switch {
 	case len(left) == 1 && isNamed(left[0].Labels) && len(right) > 0 && !isNamed(right[0].Labels):
 		for i := range right {
-			out = append(out, Series{Labels: right[i].Labels, Samples: combine(op, left[0].Samples, right[i].Samples)})
+			out = append(out, Series{right[i].Labels, combine(op, left[0].Samples, right[i].Samples), right[i].Exemplars})
 		}
 	case len(right) == 1 && isNamed(right[0].Labels):
 		for i := range left {
-			labels := left[i].Labels
+			labels, exemplars := left[i].Labels, left[i].Exemplars
 			if isNamed(labels) {
 				name := "(" + labels[0].Value.AsString() + " " + string(op) + " " + right[0].Labels[0].Value.AsString() + ")"
 				labels = []Label{{nameLabel, otlpdata.StringValue(name)}}
+				exemplars = slices.Concat(exemplars, right[0].Exemplars)
 			}
-			out = append(out, Series{Labels: labels, Samples: combine(op, left[i].Samples, right[0].Samples)})
+			out = append(out, Series{labels, combine(op, left[i].Samples, right[0].Samples), exemplars})
 		}
 	default:
 		for i := range left {
 			if other := byText[keyOf(left[i].Labels)]; other != nil {
-				out = append(out, Series{Labels: left[i].Labels, Samples: combine(op, left[i].Samples, other.Samples)})
+				out = append(out, Series{left[i].Labels, combine(op, left[i].Samples, other.Samples),
+					slices.Concat(left[i].Exemplars, other.Exemplars)})
 			}
 		}
 	}

@@ -352,3 +352,39 @@ func TestCompareCut(t *testing.T) {
 		t.Errorf("%d attributes, %q", len(sides), found.Message)
 	}
 }
+
+// TestExemplars checks that exemplars are spans that samples count, with the value of the sample.
+func TestExemplars(t *testing.T) {
+	h := api(t, querytest.FullStore{Store: querytest.NewStore(spansAt(t, "1 n=5", "2", "31", "32 n=x", "33 m=1"))})
+	for q, want := range map[string]string{
+		`{} | sum_over_time(span.n)`:                                                         "1:5",
+		`{} | max_over_time(span.n)`:                                                         "1:5",
+		`{} | sum_over_time(span.n) by (name)`:                                               "1:5",
+		`{ root } || { root } >> {} | sum_over_time(span.n)`:                                 "1:5",
+		`{} | sum_over_time(childCount)`:                                                     "1:0 2:0 3:0 4:0 5:0",
+		`{} | count_over_time()`:                                                             "1:2 2:2 3:3 4:3 5:3",
+		`2 * ({} | count_over_time())`:                                                       "1:4 2:4 3:6 4:6 5:6",
+		`1 / (({} | count_over_time()) - 2)`:                                                 "3:1 4:1 5:1",
+		`({ .n != nil } | count_over_time()) / ({ .m != nil } | count_over_time())`:          "1:1 4:1 5:1",
+		`({ .n != nil } | count_over_time()) * ({ .m != nil } | count_over_time() by (.m))`:  "5:1",
+		`({ .m != nil } | rate() by (.m)) + ({} | rate())`:                                   "5:0.03333333333333333",
+		`({ .n != nil } | rate() by (name)) + ({ .m != nil } | count_over_time() by (name))`: "1:0.03333333333333333 4:0.03333333333333333 5:1",
+	} {
+		var got []string
+		for _, s := range series30(t, h, q, 20).Series {
+			for _, e := range s.Exemplars {
+				got = append(got, e.Labels[0].Value.GetStringValue()+":"+fmt.Sprint(e.Value))
+			}
+		}
+		if slices.Sort(got); strings.Join(got, " ") != want {
+			t.Errorf("%s has the exemplars %q, want %q", q, got, want)
+		}
+	}
+	n := 0
+	for _, s := range series30(t, h, `({} | rate()) / ({} | rate())`, 4).Series {
+		n += len(s.Exemplars)
+	}
+	if n == 0 || n > 4 {
+		t.Errorf("%d exemplars, want 1 to 4", n)
+	}
+}
