@@ -78,6 +78,9 @@ func (q *Query) check(e traceql.MetricsExpr, alone bool) error {
 		if n := len(q.Times()); e.Function == traceql.MetricsComparing && n > maxCompareSteps {
 			return fmt.Errorf("compare(...) has at most %d samples, not %d; use a step as long as the time range", maxCompareSteps, n)
 		}
+		if e.Function == traceql.MetricsComparing && q.Hint("extrapolate") == "true" {
+			return errors.New("compare(...) counts spans as stored; leave out extrapolate=true")
+		}
 	}
 	return nil
 }

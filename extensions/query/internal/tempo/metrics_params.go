@@ -32,6 +32,9 @@ func parseMetricsRange(v url.Values, now time.Time, limits core.Limits) (q metri
 		return q, err
 	}
 	length := q.To.Sub(q.From)
+	if q.Step > limits.MetricsRange { // align extends the range to whole steps
+		return q, fmt.Errorf("step of %s exceeds the maximum allowed duration of %s", q.Step, limits.MetricsRange)
+	}
 	if least := (length + time.Duration(limits.MetricsPoints) - 1) / time.Duration(limits.MetricsPoints); q.Step < least {
 		return q, fmt.Errorf("step of %s is too small, minimum step for given range is %s", q.Step, least)
 	}

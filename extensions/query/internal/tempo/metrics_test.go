@@ -388,3 +388,19 @@ func TestExemplars(t *testing.T) {
 		t.Errorf("%d exemplars, want 1 to 4", n)
 	}
 }
+
+func TestMetricsRefused(t *testing.T) {
+	h := api(t, marketStore(t, ""))
+	const tooLong, asStored = "step of 25h0m0s exceeds the maximum allowed duration of 24h0m0s",
+		"compare(...) counts spans as stored; leave out extrapolate=true"
+	for path, want := range map[string]string{
+		"metrics/query_range?step=25h&q={} | rate()":                             tooLong,
+		"metrics/query_range?step=1h&q={} | compare({}) with (extrapolate=true)": asStored,
+		"search?q={} | rate()": "invalid TraceQL query: metrics query; send it to api/metrics/query_range, or leave out the function",
+	} {
+		w := querytest.Ask(t, h, http.MethodGet, "/tempo/api/"+strings.ReplaceAll(path, " ", "%20"))
+		if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusBadRequest || got != want {
+			t.Errorf("%s: %d %s", path, w.Code, got)
+		}
+	}
+}

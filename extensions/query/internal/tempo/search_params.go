@@ -70,6 +70,9 @@ func (q *searchQuery) parseConditions(v url.Values) error {
 	case text != "":
 		parsed, err := traceql.Parse(text)
 		if err != nil {
+			if _, wrong := traceql.ParseMetrics(text); wrong == nil {
+				return errors.New("invalid TraceQL query: metrics query; send it to api/metrics/query_range, or leave out the function")
+			}
 			return explainSyntax(err)
 		}
 		q.set, q.fields = parsed.Set, shownFields(&parsed)
