@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -106,17 +107,18 @@ func series(name, q, step string, check func(*testing.T, []byte)) grafanaRequest
 	return grafanaRequest{name, "api/metrics/query_range", params, "application/json", check}
 }
 
-// drilldownSignals are the choices of the primary signal, with the number of traces that match.
+// drilldownSignals are the choices of the primary signal, with what matches.
 var drilldownSignals = []struct {
-	signal string
-	spans  int // that match
-	errors int // of which failed
+	signal                           string
+	traces, failedTraces             int // with spans that match, and with failed ones
+	spans, errors                    int // that match, and of which failed
+	services, names, durationBuckets int // of the spans that match
 }{
-	{"nestedSetParent<0", 40, 8},
-	{"true", 140, 16},
-	{"kind=server", 80, 8},
-	{"kind=consumer", 20, 0},
-	{`span.db.system.name!=""`, 40, 8},
+	{"nestedSetParent<0", 40, 8, 40, 8, 1, 1, 3},
+	{"true", 40, 8, 140, 16, 3, 4, 3},
+	{"kind=server", 40, 8, 80, 8, 2, 2, 3},
+	{"kind=consumer", 20, 0, 20, 0, 1, 1, 1},
+	{`span.db.system.name!=""`, 40, 8, 40, 8, 1, 1, 1},
 }
 
 // drilldownRequests returns the requests of Traces Drilldown for each primary signal.
@@ -126,29 +128,33 @@ func drilldownRequests() (all []grafanaRequest) {
 	for _, s := range drilldownSignals {
 		f := s.signal + " && true"
 		name := func(panel string) string { return panel + " of " + s.signal }
-		failed := min(s.errors, 1)
-		add(series(name("rate"), "{"+f+"} | rate() ", "15s", hasSeries(1, "__name__")))
-		add(series(name("errors"), "{"+f+" && status=error} | rate() ", "15s", hasSeries(1, "__name__")))
+		statuses := min(s.errors, 1)
+		add(series(name("rate"), "{"+f+"} | rate() ", "15s", hasRate(s.spans, 15)))
+		add(series(name("errors"), "{"+f+" && status=error} | rate() ", "15s", hasRate(s.errors, 15)))
 		add(series(name("duration"), "{"+f+"} | quantile_over_time(duration, 0.9) ", "15s", hasSeries(1, "p")))
-		add(series(name("histogram"), "{"+f+"} | histogram_over_time(duration) with(sample=true)", "15s", hasSeries(1, "__bucket")))
-		add(series(name("timeline"), "{"+f+"} | rate()  with(sample=true)", "30s", hasSeries(1, "__name__")))
+		add(series(name("histogram"), "{"+f+"} | histogram_over_time(duration) with(sample=true)", "15s",
+			hasSeries(s.durationBuckets, "__bucket")))
+		add(series(name("timeline"), "{"+f+"} | rate()  with(sample=true)", "30s", hasRate(s.spans, 30)))
 		add(series(name("rate by service"), "{"+f+" && resource.service.name != nil} | rate() by(resource.service.name)", "15s",
-			hasSeries(1, "resource.service.name")))
-		add(series(name("errors by status"), "{"+f+" && status=error && status != nil} | rate() by(status)", "15s", hasSeries(failed, "status")))
+			hasSeries(s.services, "resource.service.name")))
+		add(series(name("errors by status"), "{"+f+" && status=error && status != nil} | rate() by(status)", "15s",
+			hasSeries(statuses, "status")))
 		add(series(name("duration by name"), "{"+f+" && name != nil} | quantile_over_time(duration, 0.5,0.9,0.99) by(name)", "15s",
-			hasSeries(3, "name", "p")))
-		add(series(name("comparison"), "{"+f+"} | compare({status = error}, 10)", "1200s", hasComparison))
+			hasSeries(3*s.names, "name", "p")))
+		add(series(name("comparison"), "{"+f+"} | compare({status = error}, 10)", "1200s", hasComparison(s.errors > 0)))
 		add(series(name("selection"), fmt.Sprintf("{%s} | compare({duration >= 100ms && duration <= 300ms}, 10, %d000000000, %d000000000)",
-			f, grafanaFrom+60, grafanaTo-60), "1200s", hasComparison))
+			f, grafanaFrom+60, grafanaTo-60), "1200s", hasComparison(true)))
 		add(search(name("structure"), "({"+f+" } &>> { kind = server }) || ({"+f+" }) | select(status, resource.service.name, name, "+
-			"nestedSetParent, nestedSetLeft, nestedSetRight)", 200, 20, hasStructure))
+			"nestedSetParent, nestedSetLeft, nestedSetRight)", 200, 20, hasStructure(s.traces)))
 		add(search(name("structure of errors"), "({"+f+" && status = error} &>> { status = error }) || ({"+f+" && status = error}) | "+
-			"select(status, resource.service.name, name, nestedSetParent, nestedSetLeft, nestedSetRight)", 200, 20, nothingOr(failed, hasStructure)))
-		add(search(name("spans"), "{"+f+"} | select(status,resource.service.name,name)", 200, 10, hasSpans(1, "status", "service.name")))
-		add(search(name("spans with errors"), "{"+f+" && status = error} | select(status)", 200, 10, hasSpans(failed, "status")))
-		add(search(name("slow spans"), "{"+f+"&& duration > 90ms}", 200, 10, hasSpans(1)))
+			"select(status, resource.service.name, name, nestedSetParent, nestedSetLeft, nestedSetRight)", 200, 20,
+			hasStructure(s.failedTraces)))
+		add(search(name("spans"), "{"+f+"} | select(status,resource.service.name,name)", 200, 10,
+			hasSpans(s.traces, "status", "service.name")))
+		add(search(name("spans with errors"), "{"+f+" && status = error} | select(status)", 200, 10, hasSpans(s.failedTraces, "status")))
+		add(search(name("slow spans"), "{"+f+"&& duration > 90ms}", 200, 10, hasSpans(s.traces)))
 		add(search(name("exceptions"), "{"+f+" && status = error} | select(resource.service.name, event.exception.message,"+
-			"event.exception.stacktrace,event.exception.type) with(most_recent=true)", 400, 10, hasSpans(failed, "service.name")))
+			"event.exception.stacktrace,event.exception.type) with(most_recent=true)", 400, 10, hasSpans(s.failedTraces, "service.name")))
 	}
 	add(series("tile", `{nestedSetParent<0 && true && span.http.status_code=500} | rate() by(span.http.status_code)`, "15s",
 		hasSeries(1, "span.http.status_code")))
@@ -200,7 +206,7 @@ func dataSourceRequests() []grafanaRequest {
 	all = append(all,
 		grafanaRequest{"values with a tag that is escaped twice", "api/v2/search/tag/" + twice + "/values", tags("q", `{resource.service.name="web"}`),
 			"", hasValue("string", "web")},
-		search("builder", `{resource.service.name="web" && name="GET /checkout" && duration>100ms}`, 20, 3, hasSpans(1, "service.name")),
+		search("builder", `{resource.service.name="web" && name="GET /checkout" && duration>100ms}`, 20, 3, hasSpans(20, "service.name")),
 		search("builder, several values", `{resource.service.name=~"web|cart" && status=error}`, 20, 3, hasSpans(8, "service.name", "status")),
 		search("builder, group by", `{} | by(resource.service.name)`, 20, 3, hasSpanSets("by(resource.service.name)")),
 		search("builder, aggregate", `{} | by(resource.service.name) | count() > 1`, 20, 3, hasSpanSets("by(resource.service.name)", "count()")),
@@ -223,8 +229,8 @@ func dataSourceRequests() []grafanaRequest {
 		{"average", `{} | avg_over_time(duration) by (kind)`, hasSeries(3, "kind")},
 		{"sum", `{span.http.status_code != nil} | sum_over_time(span.http.status_code)`, hasSeries(1, "__name__")},
 		{"quantiles", `{kind=server} | quantile_over_time(duration, .5, .9, .99)`, hasSeries(3, "p")},
-		{"histogram", `{kind=server} | histogram_over_time(duration) by (resource.service.name)`, hasSeries(2, "resource.service.name", "__bucket")},
-		{"top", `{} | rate() by (name) | topk(2)`, hasSeries(2, "name")},
+		{"histogram", `{kind=server} | histogram_over_time(duration) by (resource.service.name)`, hasSeries(4, "resource.service.name", "__bucket")},
+		{"top", `{} | rate() by (name) | topk(2)`, hasSeries(3, "name")},
 		{"share of errors", `({status=error} | rate()) / ({} | rate())`, hasSeries(1, "__name__")},
 	} {
 		all = append(all, series(q.name, q.q, "", q.check), series(q.name+", with a step", q.q, "60s", q.check),
@@ -358,12 +364,12 @@ func keysOf(t *testing.T, attributes []grafanaAttribute) map[string]grafanaAttri
 	return keys
 }
 
-// hasSpans checks that there are at least as many traces, and that each has one set of spans with
+// hasSpans checks the number of traces, and that each has one set of spans with
 // the attributes.
 func hasSpans(traces int, attributes ...string) func(*testing.T, []byte) {
 	return func(t *testing.T, body []byte) {
 		found := decodeSearch(t, body)
-		if len(found.Traces) < traces || traces == 0 && len(found.Traces) > 0 {
+		if len(found.Traces) != traces {
 			t.Errorf("%d traces, want %d", len(found.Traces), traces)
 		}
 		for _, trace := range found.Traces {
@@ -380,13 +386,6 @@ func hasSpans(traces int, attributes ...string) func(*testing.T, []byte) {
 			}
 		}
 	}
-}
-
-func nothingOr(traces int, check func(*testing.T, []byte)) func(*testing.T, []byte) {
-	if traces == 0 {
-		return hasSpans(0)
-	}
-	return check
 }
 
 // hasSpanSets checks that traces have several sets, each with the attributes.
@@ -412,22 +411,24 @@ func hasSpanSets(attributes ...string) func(*testing.T, []byte) {
 
 // hasStructure checks what Drilldown needs to build a tree: one set for each trace, and spans with
 // numbers of a walk through the tree, as text.
-func hasStructure(t *testing.T, body []byte) {
-	found := decodeSearch(t, body)
-	hasSpans(1, "service.name", "status", "nestedSetParent", "nestedSetLeft", "nestedSetRight")(t, body)
-	for _, trace := range found.Traces {
-		for _, span := range trace.SpanSets[0].Spans {
-			keys := keysOf(t, span.Attributes)
-			number := func(name string) int {
-				n, err := strconv.Atoi(keys[name].Value.IntValue)
-				if err != nil {
-					t.Errorf("%s: %v", name, err)
+func hasStructure(traces int) func(*testing.T, []byte) {
+	return func(t *testing.T, body []byte) {
+		found := decodeSearch(t, body)
+		hasSpans(traces, "service.name", "status", "nestedSetParent", "nestedSetLeft", "nestedSetRight")(t, body)
+		for _, trace := range found.Traces {
+			for _, span := range trace.SpanSets[0].Spans {
+				keys := keysOf(t, span.Attributes)
+				number := func(name string) int {
+					n, err := strconv.Atoi(keys[name].Value.IntValue)
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					return n
 				}
-				return n
-			}
-			parent, left, right := number("nestedSetParent"), number("nestedSetLeft"), number("nestedSetRight")
-			if left >= right || parent >= left || (parent == -1) != (span.Name == "GET /checkout") {
-				t.Errorf("span %s has the numbers %d, %d, %d", span.Name, parent, left, right)
+				parent, left, right := number("nestedSetParent"), number("nestedSetLeft"), number("nestedSetRight")
+				if left >= right || parent >= left || (parent == -1) != (span.Name == "GET /checkout") {
+					t.Errorf("span %s has the numbers %d, %d, %d", span.Name, parent, left, right)
+				}
 			}
 		}
 	}
@@ -442,11 +443,11 @@ func decodeSeries(t *testing.T, body []byte) *streaming.QueryRangeResponse {
 	return &out
 }
 
-// hasSeries checks that there are at least n series with exactly these labels.
+// hasSeries checks that there are n series with exactly these labels.
 func hasSeries(n int, labels ...string) func(*testing.T, []byte) {
 	return func(t *testing.T, body []byte) {
 		found := decodeSeries(t, body)
-		if len(found.Series) < n || n == 0 && len(found.Series) > 0 {
+		if len(found.Series) != n {
 			t.Errorf("%d series, want %d", len(found.Series), n)
 		}
 		for _, s := range found.Series {
@@ -464,23 +465,41 @@ func hasSeries(n int, labels ...string) func(*testing.T, []byte) {
 	}
 }
 
-// hasComparison checks that each series has the label that tells its part, and one attribute.
-func hasComparison(t *testing.T, body []byte) {
-	parts := make(map[string]bool)
-	for _, s := range decodeSeries(t, body).Series {
-		if len(s.Labels) < 2 || s.Labels[0].Key != "__meta_type" {
-			t.Errorf("labels %v", s.Labels)
-			continue
+// hasRate checks that a series of rates per second counts a number of spans.
+func hasRate(spans int, step float64) func(*testing.T, []byte) {
+	return func(t *testing.T, body []byte) {
+		hasSeries(1, "__name__")(t, body)
+		counted := 0.0
+		for _, s := range decodeSeries(t, body).Series {
+			for _, p := range s.Samples {
+				counted += p.Value * step
+			}
 		}
-		parts[s.Labels[0].Value.GetStringValue()] = true
-	}
-	for part := range parts {
-		if !slices.Contains([]string{"baseline", "baseline_total", "selection", "selection_total"}, part) {
-			t.Errorf("unknown part %q", part)
+		if math.Abs(counted-float64(spans)) > 1e-6 {
+			t.Errorf("%g spans, want %d", counted, spans)
 		}
 	}
-	if !parts["baseline"] || !parts["baseline_total"] {
-		t.Errorf("parts %v", slices.Sorted(maps.Keys(parts)))
+}
+
+// hasComparison checks that each series has the label that names its part, and one attribute.
+// selected says whether the selection has spans.
+func hasComparison(selected bool) func(*testing.T, []byte) {
+	return func(t *testing.T, body []byte) {
+		parts := make(map[string]bool)
+		for _, s := range decodeSeries(t, body).Series {
+			if len(s.Labels) != 2 || s.Labels[0].Key != "__meta_type" {
+				t.Errorf("labels %v", s.Labels)
+				continue
+			}
+			parts[s.Labels[0].Value.GetStringValue()] = true
+		}
+		want := []string{"baseline", "baseline_total"}
+		if selected {
+			want = append(want, "selection", "selection_total")
+		}
+		if got := slices.Sorted(maps.Keys(parts)); !slices.Equal(got, want) {
+			t.Errorf("parts %q, want %q", got, want)
+		}
 	}
 }
 
