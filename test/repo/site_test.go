@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +121,27 @@ func crawl(t *testing.T, first string, fetch func(string) ([]byte, bool)) *crawl
 	t.Logf("%d pages and files, %d links, %d to headings, %d names of files in the repository, %d other hosts", len(c.pages), len(c.links),
 		len(slices.DeleteFunc(slices.Clone(c.links), func(l siteLink) bool { return l.fragment == "" })), len(c.repo), len(c.external))
 	return c
+}
+
+// TestSiteStyles checks that the variables in the styles of the documentation site are defined.
+func TestSiteStyles(t *testing.T) {
+	site, err := docsite.New(os.DirFS(harness.Root(t)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	styles := ""
+	for _, name := range []string{"tokens.css", "site.css"} {
+		f, ok := site.File(name)
+		if !ok {
+			t.Fatalf("no file %s", name)
+		}
+		styles += string(f.Content)
+	}
+	for _, m := range regexp.MustCompile(`var\((--[\w-]+)`).FindAllStringSubmatch(styles, -1) {
+		if !strings.Contains(styles, m[1]+":") {
+			t.Errorf("%s is not defined", m[1])
+		}
+	}
 }
 
 // TestSiteLinks checks all links of the documentation site, as a folder and as the query service
