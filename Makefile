@@ -64,11 +64,12 @@ bench-ui: build ## measure the pages in Chromium: times, frames, memory and size
 test: build node-clients ## run the tests; long ones briefly or not at all: make test-long test-tools test-browser test-engines
 	@$(MAKE) --no-print-directory -j 2 test-go test-ui
 
+# A recipe sets packages first: the exit status of a command among arguments is lost.
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
-	@$(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short $$(.ci/packages short)
+	@packages=$$(.ci/packages short) && $(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short $$packages
 
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
-	@$(STAGE) 'long tests' env $(TEST_ENV) $(TEST) $$(.ci/packages long)
+	@packages=$$(.ci/packages long) && $(STAGE) 'long tests' env $(TEST_ENV) $(TEST) $$packages
 
 test-tools: build test-program ## run the tests of the module tools: images, packages, the Helm chart, releases
 	@cd tools && ../$(STAGE) 'tests of tools' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) ./...
@@ -137,8 +138,8 @@ test-deploy: ## show each way of deployment once, from a fresh copy: WAYS (all);
 
 # At its end, a program with the race detector waits for further races, by default for a second.
 race: build test-program ## run the tests that can race with the race detector, without long ones (needs a C compiler)
-	@$(STAGE) 'tests with the race detector' env CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(TEST_ENV) \
-		$(TEST) -race -short $$(.ci/packages race) ./test/engines/clickhouse/chserver
+	@packages=$$(.ci/packages race) && $(STAGE) 'tests with the race detector' env CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(TEST_ENV) \
+		$(TEST) -race -short $$packages ./test/engines/clickhouse/chserver
 
 lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
 	@$(STAGE) lint $(MAKE) --no-print-directory lint-all
@@ -184,8 +185,8 @@ bench: ## measure decoding and whole servers, as ratios to pdata
 	$(BENCH) -bench '^Benchmark(Server|Protocols|Queue|Batch)$$' -benchtime 3x ./test/bench
 
 bench-once: build test-program # run each benchmark once, with less data, so that none breaks unnoticed; those with millions of spans, of whole servers and of engines are left out
-	@$(STAGE) 'benchmarks, once' go test -vet=off -short -run '^$$' -bench . -skip 'WithDeletion$$|ManyServices$$' -benchtime 1x -timeout 20m \
-		$$(.ci/packages benched)
+	@packages=$$(.ci/packages benched) && $(STAGE) 'benchmarks, once' \
+		go test -vet=off -short -run '^$$' -bench . -skip 'WithDeletion$$|ManyServices$$' -benchtime 1x -timeout 20m $$packages
 	@$(STAGE) 'benchmarks of servers, once' env TEST_PROGRAM=$(TEST_PROGRAM) \
 		go test -vet=off -short -run '^$$' -bench '^Benchmark(Decode|Ratio|Queue|Batch)$$' -benchtime 1x -timeout 20m ./test/bench
 	@$(STAGE) 'benchmarks of the web UI, once' env BENCH=1 RUNS=1 LIVE_SECONDS=30 npm --prefix ui run --silent test-browser
