@@ -1,18 +1,21 @@
 /** Milliseconds that a page must have left before its next frame. A page that scrolls has less. */
 const free = 12;
 
-/** Idle moments after which a page that never rests does not wait any more: about ten seconds. */
-const patience = 600;
+/** Milliseconds after which a page that never rests does not wait any more. */
+const patience = 10_000;
 
-/** Calls `run` when the page is at rest: not between two frames of a scroll. Returns what cancels the call. */
-export function whenIdle(run: () => void): () => void {
+/**
+ * Calls `run` when the page is at rest: not between two frames of a scroll. Returns what cancels the call.
+ * A call that replaces a canceled one passes the time of that, `since`, so that it does not wait longer.
+ */
+export function whenIdle(run: () => void, since = performance.now()): () => void {
   if (!window.requestIdleCallback) { // Safari
     const timer = setTimeout(run);
     return () => clearTimeout(timer);
   }
-  let [id, tries] = [0, 0];
-  const look = (rest: IdleDeadline): void => { if (rest.timeRemaining() < free && ++tries < patience) ask(); else run(); };
-  const ask = (): void => { id = requestIdleCallback(look); };
+  let id = 0;
+  const look = (rest: IdleDeadline): void => { if (rest.didTimeout || rest.timeRemaining() >= free) run(); else ask(); };
+  const ask = (): void => { id = requestIdleCallback(look, { timeout: Math.max(1, since + patience - performance.now()) }); }; // 0: no timeout
   ask();
   return () => cancelIdleCallback(id);
 }

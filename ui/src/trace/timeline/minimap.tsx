@@ -61,16 +61,19 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
   const drawnWidth = useRef(0);
+  const waitsSince = useRef(0); // 0 if the newest state is drawn
   // After the frame with the rows, which are what people wait for, and not while they scroll.
   useEffect(() => {
     if (width <= 1) return;
+    waitsSince.current ||= performance.now();
     let cancel = (): void => undefined;
     const timer = setTimeout(() => {
       cancel = whenIdle(() => {
         if (!canvas.current) return; // removed: effects are cleaned up only after the next frame
         drawnWidth.current = width;
+        waitsSince.current = 0;
         draw(canvas.current, model, times, services, Math.floor(width), showPath);
-      });
+      }, waitsSince.current);
     }, drawnWidth.current > 0 && drawnWidth.current !== width ? redrawDelay : 0);
     return () => {
       clearTimeout(timer);
