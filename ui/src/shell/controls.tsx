@@ -102,11 +102,12 @@ export interface Tab<T extends string> {
 export function Tabs<T extends string>({ label, name, tabs, selected, onSelect, end }: { label: string; name: string; tabs: Tab<T>[]; selected: T; onSelect: (id: T) => void; end?: ComponentChildren }) {
   const list = useRef<HTMLDivElement>(null);
   const at = tabs.findIndex((item) => item.id === selected);
-  // The selected tab is visible on small screens; the first one always is.
+  // On small screens, scrolls the selected tab into view, but not the page as scrollIntoView would.
   useEffect(() => {
-    const tab = at > 0 && (list.current!.children[at] as HTMLElement);
-    if (tab) list.current!.scrollLeft = tab.offsetLeft + tab.offsetWidth - list.current!.clientWidth;
-  }, [at, tabs[at]?.count]);
+    const { children, clientWidth, scrollLeft } = list.current!;
+    const tab = children[at] as HTMLElement | undefined;
+    if (tab) list.current!.scrollLeft = Math.min(tab.offsetLeft, Math.max(scrollLeft, tab.offsetLeft + tab.offsetWidth - clientWidth));
+  }, [at]);
   const key = (e: KeyboardEvent): void => {
     const next = rove(e.key, at, tabs.length);
     if (next < 0) return;

@@ -2,7 +2,7 @@
 
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, newPage } from './browser.ts';
+import { connect, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -35,8 +35,8 @@ afterAll(async () => {
 });
 
 /** Opens a page, and checks at the end that nothing failed in it. */
-async function visit(path: string, use: (page: Page) => Promise<void>): Promise<void> {
-  const { page, problems } = await newPage(browser);
+async function visit(path: string, use: (page: Page) => Promise<void>, options = {}): Promise<void> {
+  const { page, problems } = await newPage(browser, options);
   await page.goto(url + path);
   await use(page);
   expect(problems).toEqual([]);
@@ -125,3 +125,17 @@ test('rows have more space where the user wants it', () => visit(`/trace/${id}`,
   await page.getByRole('menuitemradio', { name: 'Compact rows' }).click();
   await expect.poll(() => heightOf(row(page, services[2]))).toBe(28);
 }));
+
+test('on a small screen the selected tab is in view, and a click does not move the tabs', () => visit('/search?tab=errors', async (page) => {
+  const list = page.getByRole('tablist', { name: 'Results' });
+  const errors = list.getByRole('tab', { name: 'Errors' });
+  const end = async (at: Locator): Promise<number> => { const box = (await at.boundingBox())!; return box.x + box.width; };
+  await expect.poll(async () => await end(errors) <= await end(list) + 1).toBe(true);
+  const place = (): Promise<number> => list.evaluate((e) => e.scrollLeft);
+  const before = await place();
+  expect(before).toBeGreaterThan(0);
+  await list.getByRole('tab', { name: 'Tree' }).click();
+  await page.getByRole('tab', { name: 'Tree', selected: true }).waitFor();
+  await page.getByRole('table', { name: 'Traces as one tree' }).waitFor();
+  expect(await place()).toBe(before);
+}, { viewport: small }));
