@@ -23,11 +23,22 @@ function request(i: number): TestSpan[] {
   ];
 }
 
+const importing = Math.floor(Date.now() / 60_000) * 60_000 - 401 * 86_400_000;
+
+/** In the first minute 3 traces of 90 s, each with a child in the second minute; in the second minute 60 traces of 90 s. */
+function imports(): TestSpan[] {
+  return Array.from({ length: 63 }, (_, i) => {
+    const [id, root, start] = [traceID(), spanID(), importing + (i % 60) * 100];
+    const span = { traceID: id, spanID: root, service: 'web', name: 'import', start, duration: 90_000 };
+    return i < 60 ? [{ ...span, start: start + 60_000 }] : [span, { ...span, spanID: spanID(), parentID: root, start: start + 60_000, duration: 5 }];
+  }).flat();
+}
+
 beforeAll(async () => {
   [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   const old = Date.now() - 400 * 86_400_000; // before every offered range
-  await sendSpans(program, [...Array.from({ length: traces }, (_, i) => request(i)).flat(), { traceID: traceID(), spanID: spanID(), service: 'web', name: 'archive', start: old, duration: 5 }]);
+  await sendSpans(program, [...Array.from({ length: traces }, (_, i) => request(i)).flat(), ...imports(), { traceID: traceID(), spanID: spanID(), service: 'web', name: 'archive', start: old, duration: 5 }]);
 });
 
 afterAll(async () => {
@@ -208,6 +219,31 @@ test('the heatmap selects, filters and opens, by mouse and by keyboard', () => v
   await page.keyboard.press('Enter');
   await expect.poll(() => page.url()).toContain('/trace/');
 }));
+
+test('a box has as many traces in the list as in the heatmap', () => {
+  const iso = (seconds: number): string => new Date(importing + seconds * 1000).toISOString();
+  const box = `${importing + 60_000},${importing + 120_000},${80e9},${100e9}`;
+  return visit(`${searchFor('{ name = "import" }')}&from=${iso(-60)}&to=${iso(540)}&sel=${box}`, async (page) => {
+    await page.getByText('60 selected').first().waitFor();
+    await page.getByText('50 of 60, newest first').first().waitFor();
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(() => rows(page).count()).toBe(60);
+  });
+});
+
+test('on a small screen, a box is filtered and zoomed', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+  await page.getByText(`${traces} traces`).first().waitFor();
+  await page.getByRole('application').focus();
+  for (const key of ['ArrowLeft', 'Shift+ArrowLeft']) await page.keyboard.press(key);
+  for (const name of ['Filter', 'Zoom', 'Clear the selection']) {
+    const box = (await page.getByRole('region', { name: 'Heatmap of durations' }).getByRole('button', { name, exact: true }).boundingBox())!;
+    expect(box.x).toBeGreaterThanOrEqual(0);
+    expect(box.x + box.width).toBeLessThanOrEqual(small.width);
+  }
+  await page.getByRole('button', { name: 'Zoom', exact: true }).click();
+  await expect.poll(() => page.url()).toMatch(/from=.*to=/);
+  expect(page.url()).not.toContain('sel=');
+}, { viewport: small }));
 
 test('the page says what durations are of', () => visit(searchFor('{ service = "web" || service = "checkout" }'), async (page) => {
   await page.getByText(`${traces} traces`).first().waitFor();

@@ -95,11 +95,11 @@ function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 's
   const filter = (): void => navigate({ q: setBounds(view.value.q, field, durationText(round3(box.d0, Math.floor)), durationText(round3(box.d1, Math.ceil))), range, sel: null });
   return (
     <span class={css.selection}>
-      {/* Explain says how many it compares. */}
+      {/* Explain says how many it compares; on small screens, the button says it. */}
       {view.value.tab !== 'explain' && <b class={css.large}>{t('{n} selected', { n: count(n) })}</b>}
       <ExplainButton n={n} />
-      <Button kind="quiet" class={css.large} onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
-      <Button kind="quiet" class={css.large} onClick={() => navigate({ range, sel: null })} title={t('Show the selected time')}>{t('Zoom')}</Button>
+      <Button kind="quiet" onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
+      <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title={t('Show the selected time')}>{t('Zoom')}</Button>
       <Button kind="quiet" icon="x" label={t('Clear the selection')} onClick={() => navigate({ sel: null })} />
     </span>
   );

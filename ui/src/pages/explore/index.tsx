@@ -16,7 +16,7 @@ import { useTitle } from '../../shell/title';
 import { parseTraceRef } from '../../shell/trace-id';
 import { linked, navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
-import { explainParams, selectedCount, selectedRun } from './explain/selection';
+import { boxOfSelection, explainParams, selectedCount, selectedRun } from './explain/selection';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
@@ -72,10 +72,12 @@ function Stored() {
   const counts = shown ?? run;
   const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, heatParams(counts, of), kept);
   const chosen = part && shown === run ? part : counts;
-  const heatOfPart = useRequest<Heatmap>(counting && chosen !== counts ? 'heatmap' : null, heatParams(chosen, of), kept);
-  const facets = useRequest<Facets>(counting && !explaining && !bound ? 'compare' : null, { ...rangeOf(chosen), sel_q: '{ error }', values: 40 }, kept);
-  const listHeat = chosen === counts ? heat : heatOfPart;
   const selected = useMemo(() => selectedCount(sel, heat.data, explained), [sel, heat.data, explained]);
+  // The cells of a box have its count. A heatmap of its time would also count traces that began before.
+  const boxed = chosen !== counts && of === 'traces' && !!boxOfSelection(sel);
+  const heatOfPart = useRequest<Heatmap>(counting && chosen !== counts && !boxed ? 'heatmap' : null, heatParams(chosen, of), kept);
+  const facets = useRequest<Facets>(counting && !explaining && !bound ? 'compare' : null, { ...rangeOf(chosen), sel_q: '{ error }', values: 40 }, kept);
+  const listHeat = boxed ? { ...heat, data: heat.data && { ...heat.data, estimatedSpans: selected! } } : chosen === counts ? heat : heatOfPart;
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
   const execute = (text: string): void => {

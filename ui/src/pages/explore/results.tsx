@@ -76,7 +76,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
         />
       </div>
       <TabPanel name="results" selected={shownTab} class={css.panel}>
-        {bound && !chosen?.selects ? <Unbound run={run} bound={bound} /> : chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} heat={heat} onRun={onRun} /> : <>
+        {bound && !chosen?.selects ? <Unbound run={run} bound={bound} /> : chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
           {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} paths={paths} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}

@@ -1,15 +1,11 @@
-import type { Heatmap } from '../../api/types';
 import { capable } from '../../shell/config';
 import { lazy, type LazyComponent } from '../../shell/lazy';
 import { t } from '../../shell/text';
-import type { RequestState } from '../../shell/use-request';
 import type { Run } from './run';
 
 /** What a tab of the results gets. */
 export interface TabProps {
   run: Run;
-  /** Counts of all matches; loading until the first traces are there. */
-  heat: RequestState<Heatmap>;
   /** Searches with another text. */
   onRun: (text: string) => void;
 }

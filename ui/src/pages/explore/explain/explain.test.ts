@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { AttributeLine, CallPaths } from '../../../api/explain';
+import type { Heatmap } from '../../../api/types';
 import { hasStructure, withSet } from '../../../query/sets';
 import { emptyView, type View } from '../../../shell/url';
 import type { Run } from '../run';
 import { framesOf, neighbor, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
-import { explainParams, selectedRun, selectedSearch } from './selection';
+import { explainParams, selectedCount, selectedRun, selectedSearch } from './selection';
 import { ticks } from './values';
 import { callText, differenceText, noteOf, sameOf, valueName } from './words';
 
@@ -92,7 +93,15 @@ describe('the selection', () => {
     expect(part).toMatchObject({ q: '{ service = "web" && trace.duration >= 1s && trace.duration <= 2s }', from: 1000, to: 5000, start: '1000000000', end: '5000000000', until: '7000000000' });
     expect(selectedRun(run, view({ sel: { ...sel } }))).toBe(part);
     expect(selectedRun(run, view({ sel, of: 'spans' }))!.until).toBeUndefined();
+    // The durations of a box are exact, so that the list and the heatmap have the same traces.
+    expect(selectedRun(run, view({ sel: { ...sel, d0: 25_874_004, d1: 696_235_435 } }))!.q).toBe('{ service = "web" && trace.duration >= 25874.004us && trace.duration <= 696235.435us }');
     expect(selectedRun(run, view({ sel: 'slowest' }), 5e9)!.q).toBe('{ service = "web" && trace.duration >= 5s }');
+  });
+
+  it('is counted in the cells of the heatmap, also in a sample', () => {
+    const heat = { of: 'traces', start: '0', step: 1e9, columns: 9, bucketsPerOctave: 4, share: 0.5, estimatedErrors: 7, cells: { column: [0, 1, 4], bucket: [120, 120, 120], count: [1, 20, 300], errors: [0, 0, 0] } } as Heatmap;
+    const box = { t0: 1000, t1: 5000, d0: 2 ** 30, d1: 2 ** 30.25 };
+    expect([selectedCount(box, heat, undefined), selectedCount('errors', heat, undefined), selectedCount('slowest', heat, undefined)]).toEqual([640, 7, undefined]);
   });
 
   it('adds sets to a search', () => {

@@ -21,7 +21,7 @@ export function boxOfSelection(sel: View['sel']): Box | null {
 /** Number of selected traces or spans, if it is known: of what Explain compares, otherwise as in the heatmap. */
 export function selectedCount(sel: View['sel'], heat: Heatmap | undefined, explained: Explanation | undefined): number | undefined {
   if (explained || !sel || !heat) return explained?.selected.estimated;
-  return sel === 'errors' ? heat.estimatedErrors : sel === 'slowest' ? undefined : sumOf(gridOf(heat, finest), sel).count;
+  return sel === 'errors' ? heat.estimatedErrors : sel === 'slowest' ? undefined : Math.round(sumOf(gridOf(heat, finest), sel).count / heat.share);
 }
 
 /** Parameters of a request to explain the selection of the URL; null if nothing is selected. */
@@ -37,13 +37,13 @@ export function explainParams(run: Run, { sel, of, base }: View): Params | null 
 /** What is selected: members of the view. */
 type Selected = Pick<View, 'sel' | 'of'>;
 
-/** The selection as a search. `least` is the duration that the slowest ones reach. */
-function searchOf(run: Run, { sel, of }: Selected, least: number): string {
+/** The selection as a search. `least` is the duration that the slowest ones reach. `round` rounds the durations of a box. */
+function searchOf(run: Run, { sel, of }: Selected, least: number, round = round3): string {
   if (!sel) return run.q;
   if (sel === 'errors') return addCondition(run.q, 'error', '=', 'true');
   const field = of === 'traces' ? 'trace.duration' : 'duration';
   if (sel === 'slowest') return addCondition(run.q, field, '>=', durationText(least));
-  return setBounds(run.q, field, durationText(round3(sel.d0, Math.floor)), durationText(round3(sel.d1, Math.ceil)));
+  return setBounds(run.q, field, durationText(round(sel.d0, Math.floor)), durationText(round(sel.d1, Math.ceil)));
 }
 
 /** The time of the selection, within that of the run. */
@@ -74,7 +74,8 @@ export function selectedRun(run: Run, { sel, of }: Selected, least?: number): Ru
 }
 
 function partOf(run: Run, sel: NonNullable<View['sel']>, of: View['of'], least = 0): Run {
-  const part = { ...run, q: searchOf(run, { sel, of }, least) };
+  // With exact durations, so that the traces are those that the heatmap counts.
+  const part = { ...run, q: searchOf(run, { sel, of }, least, (ns) => ns) };
   if (typeof sel === 'string') return part;
   const [from, to] = timeOf(run, sel);
   return { ...part, from, to, start: nanos(from), end: nanos(to), until: of === 'traces' ? nanos(Math.min(run.to, to + sel.d1 / 1e6)) : undefined };
