@@ -76,12 +76,12 @@ func (s *search) readSpans(ctx context.Context, r *results, hits []hit) error {
 	together := false
 	var err error
 	if len(refs) > 1 {
-		together, err = reader.readTogether(ctx, refs)
+		_, together, err = reader.readTogether(ctx, refs)
 	}
 	c.limit = s.query.Budget.TraceSpans
 	for i := 0; err == nil && !together && i < len(refs); i++ {
 		c.spans = 0
-		if err = reader.readOne(ctx, refs[i:i+1]); errors.Is(err, errStop) && c.err == nil {
+		if _, err = reader.readOne(ctx, refs[i:i+1]); errors.Is(err, errStop) && c.err == nil {
 			err = nil
 		}
 	}

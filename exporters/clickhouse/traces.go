@@ -15,22 +15,24 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Limits for reading several traces in one statement. The number of traces per statement grows from
-// the first limit to the second, because callers may stop after a few traces.
 const (
+	// The number of traces per statement grows from the first limit to the second, because callers
+	// may stop after a few traces.
 	tracesPerStatement, maxTracesPerStatement = 64, 1024
 
-	maxTogether = 16 << 20 // bytes that are held until the traces before them were returned
+	// maxTogether is the maximum number of bytes that are held until the traces before them were
+	// returned. Statements should read at most wantedTogether.
+	maxTogether, wantedTogether = 16 << 20, 8 << 20
 )
 
 // Traces implements tracestore.Reader. It uses hints to select partitions.
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		r := e.reader(tenant, yield)
-		most := maxTracesPerStatement
-		for left, n := refs, tracesPerStatement; len(left) > 0; {
-			n = min(n, len(left))
-			done, err := r.read(ctx, left[:n])
+		next := newBatchSize()
+		for left := refs; len(left) > 0; {
+			n := min(next.traces, len(left))
+			size, done, err := r.read(ctx, left[:n])
 			switch {
 			case errors.Is(err, errStop):
 				return
@@ -38,16 +40,39 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 				yield(tracestore.Trace{}, err)
 				return
 			case done:
-				left, n = left[n:], min(2*n, most)
-			default: // further traces are likely as large
-				n /= 2
-				most = n
+				left = left[n:]
+				next.wasRead(n, size)
+			default:
+				next.wasTooLarge(n, size)
 			}
 		}
 		if err := cmp.Or(r.damaged(ctx, len(refs)), ctx.Err()); err != nil {
 			yield(tracestore.Trace{}, err)
 		}
 	}
+}
+
+// batchSize determines the number of traces that the next statement reads, from the sizes of the
+// traces before them.
+type batchSize struct {
+	traces int
+	bytes  int64 // that the traces should have together; less than wantedTogether after a lack of memory
+}
+
+func newBatchSize() batchSize { return batchSize{tracesPerStatement, wantedTogether} }
+
+// wasRead says that n traces with a size in bytes were read.
+func (b *batchSize) wasRead(n int, size int64) {
+	b.bytes = min(b.bytes+b.bytes/4, wantedTogether)
+	fit := max(int64(n)*b.bytes/max(size, 1), 1)
+	b.traces = int(min(fit, int64(2*n), maxTracesPerStatement))
+}
+
+// wasTooLarge says that n traces could not be held together after a size in bytes.
+func (b *batchSize) wasTooLarge(n int, size int64) {
+	const least = 64 << 10
+	b.bytes = min(b.bytes, max(size/2, least))
+	b.traces = max(n/2, 1)
 }
 
 // traceReader reads whole traces.
@@ -73,33 +98,36 @@ func (e *exporter) reader(tenant string, yield func(tracestore.Trace, error) boo
 }
 
 // read yields the traces of refs in their order. It returns errStop if the caller wants no more,
-// and false if they are too large to be read together.
-func (r *traceReader) read(ctx context.Context, refs []tracestore.TraceRef) (bool, error) {
+// and false if they are too large to be read together. size is the number of bytes that it read.
+func (r *traceReader) read(ctx context.Context, refs []tracestore.TraceRef) (size int64, done bool, err error) {
 	if len(refs) == 1 {
-		return true, r.readOne(ctx, refs)
+		size, err = r.readOne(ctx, refs)
+		return size, true, err
 	}
 	return r.readTogether(ctx, refs)
 }
 
 // readOne yields a trace in pieces while it reads it.
-func (r *traceReader) readOne(ctx context.Context, ref []tracestore.TraceRef) error {
-	return r.pieces(r.store.seek(ctx, 1), conditionOf(ref), nil, func(t tracestore.Trace) error {
+func (r *traceReader) readOne(ctx context.Context, ref []tracestore.TraceRef) (size int64, _ error) {
+	err := r.pieces(r.store.seek(ctx, 1), conditionOf(ref), nil, func(t tracestore.Trace) error {
+		size += int64(t.Spans.Size())
 		if !r.yield(t, nil) {
 			return errStop
 		}
 		return ctx.Err()
 	})
+	return size, err
 }
 
 var errTooMuch = errors.New("too much data to read together")
 
 // readTogether reads several traces with one statement. It returns false if they are too large to
 // hold together.
-func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceRef) (bool, error) {
+func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceRef) (size int64, done bool, err error) {
 	memory, _ := tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
-	held, size := make(map[otlpdata.TraceID][]tracestore.Trace), int64(0)
-	err := r.pieces(r.store.seek(ctx, len(refs)), conditionOf(refs), nil, func(t tracestore.Trace) error {
+	held := make(map[otlpdata.TraceID][]tracestore.Trace)
+	err = r.pieces(r.store.seek(ctx, len(refs)), conditionOf(refs), nil, func(t tracestore.Trace) error {
 		if size += int64(t.Spans.Size()); size > maxTogether || memory.Grow(int64(t.Spans.Size())) != nil {
 			return errTooMuch
 		}
@@ -107,22 +135,22 @@ func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceR
 		return nil
 	})
 	if errors.Is(err, errTooMuch) {
-		return false, nil
+		return size, false, nil
 	}
 	if err != nil {
-		return false, err
+		return size, false, err
 	}
 	for _, ref := range refs {
 		for _, t := range held[ref.ID] {
 			if !r.yield(t, nil) {
-				return true, errStop
+				return size, true, errStop
 			}
 			if err := ctx.Err(); err != nil {
-				return true, err
+				return size, true, err
 			}
 		}
 	}
-	return true, nil
+	return size, true, nil
 }
 
 // pieces calls take with the spans that meet a condition and, if keep is not nil, for which keep
