@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 	if columns.someKeys != where.Never {
 		for _, p := range rows.Pairs() {
 			all = append(all, func(ctx context.Context) error {
-				return a.countPair(ctx, set, t.spans, attributeKeys{condition: where.OfSpanOrResource(attributeKey)}, p)
+				return a.countPair(ctx, set, t, attributeKeys{condition: where.OfSpanOrResource(attributeKey)}, p)
 			})
 		}
 	}
@@ -95,7 +96,7 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 		}
 		slices.Sort(keys)
 		of := attributeKeys{condition: attributeKey + " IN (" + where.Texts(slices.Compact(keys)) + ")", fields: named}
-		all = append(all, func(ctx context.Context) error { return a.countPair(ctx, set, t.spans, of, p) })
+		all = append(all, func(ctx context.Context) error { return a.countPair(ctx, set, t, of, p) })
 	}
 	return together(ctx, all...)
 }
@@ -221,14 +222,14 @@ type keyCount struct {
 
 // countPair counts the values of attributes in a pair of columns. Values that occur equally often
 // are sorted by a hash, because many occur once, and texts take longer to compare.
-func (a *aggregation) countPair(ctx context.Context, set string, spans uint64, keys attributeKeys, p rows.Pair) error {
+func (a *aggregation) countPair(ctx context.Context, set string, t total, keys attributeKeys, p rows.Pair) error {
 	var key string
 	var v valueCount
 	var text string
 	v.form, text = pairValue(p, valueOfKey)
 	from := fmt.Sprintf("%s ARRAY JOIN %s AS %s, %s AS %s WHERE %s AND (%s)",
 		a.table, p.Keys(), attributeKey, p.Values(), valueOfKey, set, keys.condition)
-	isCounted, err := a.withoutIDs(ctx, from, spans, p)
+	isCounted, err := a.withoutIDs(ctx, from, t, p)
 	if err != nil {
 		return err
 	}
@@ -236,7 +237,8 @@ func (a *aggregation) countPair(ctx context.Context, set string, spans uint64, k
 		text = "if(is_counted, " + text + ", '')"
 	}
 	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, toUInt8(%[2]s) AS is_counted, %[3]s AS value_text, count() AS n, countIf(%[4]s) "+
-		"FROM %[5]s GROUP BY %[1]s, is_counted, value_text ORDER BY n DESC, cityHash64(value_text), k, value_text LIMIT %[6]d BY %[1]s",
+		"FROM %[5]s GROUP BY %[1]s, is_counted, value_text ORDER BY n DESC, cityHash64(value_text), k, value_text "+
+		"LIMIT %[6]d BY %[1]s, is_counted",
 		attributeKey, isCounted, text, a.selected, from, storequery.MaxFacetDistinct)
 	counted := make(map[string]*keyCount)
 	var byValue uint8
@@ -290,35 +292,55 @@ const (
 	// idSample is the number of spans among which keys of ids are found, which have more than
 	// minIDs distinct values in them.
 	idSample, minIDs = 100_000, storequery.MaxFacetDistinct * 5 / 4
-	// countedIDs is the approximate number of ids that are counted, and frequentIDs of the most
-	// frequent values, which are always counted.
-	countedIDs, frequentIDs = storequery.MaxFacetDistinct / 4, 32
+	// otherIDs is the approximate number of ids that are counted although they are rare, so that
+	// MaxFacetDistinct values are counted in all.
+	otherIDs = 2 * storequery.MaxFacetDistinct
 )
 
 // withoutIDs returns the condition on the attributes that are counted by value. It leaves out most
 // values of keys with ids, of which there are far more than storequery.MaxFacetDistinct, and which
-// hardly ever occur twice. It keeps those that are frequent in a sample of the spans.
-func (a *aggregation) withoutIDs(ctx context.Context, from string, spans uint64, p rows.Pair) (condition string, _ error) {
-	if spans < 2*idSample || p != rows.PairText && p != rows.PairInt && p != rows.PairFloat {
+// hardly ever occur twice. It keeps the values that occur twice in a sample of the spans and of the
+// selected spans.
+func (a *aggregation) withoutIDs(ctx context.Context, from string, t total, p rows.Pair) (condition string, _ error) {
+	if t.spans < 2*idSample || p != rows.PairText && p != rows.PairInt && p != rows.PairFloat {
 		return where.Always, nil
 	}
-	share := spans / idSample
+	share := t.spans / idSample
+	sampled := fmt.Sprintf("intHash64(start) %% %d = 0", share)
 	_, text := pairValue(p, valueOfKey)
-	_, frequent := pairValue(p, "x")
-	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, uniq(%[2]s) AS n, arrayMap(x -> %[3]s, topK(%[4]d)(%[2]s)) FROM %[5]s "+
-		"AND intHash64(start) %% %[6]d = 0 GROUP BY %[1]s HAVING n > %[7]d AND 2 * n > count() ORDER BY k",
-		attributeKey, valueOfKey, frequent, frequentIDs, from, share, minIDs)
+	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, uniq(%[2]s) AS n FROM %[3]s AND %[4]s GROUP BY %[1]s "+
+		"HAVING n > %[5]d AND 2 * n > count() ORDER BY k", attributeKey, text, from, sampled, minIDs)
 	var key string
-	var distinct uint64
-	var most []string
-	var cases []string
-	err := a.each(ctx, sql, []any{&key, &distinct, &most}, func() error {
-		cases = append(cases, fmt.Sprintf("%s = %s, cityHash64(%s) %% %d = 0 OR %s IN (%s)",
-			attributeKey, where.Text(key), valueOfKey, distinct*share/countedIDs, text, where.Texts(most)))
+	var distinct, hash uint64
+	rare := make(map[string]uint64) // for each key, one of how many ids is counted although it is rare
+	err := a.each(ctx, sql, []any{&key, &distinct}, func() error {
+		rare[key] = distinct*share/otherIDs + 1
 		return nil
 	})
-	if err != nil || len(cases) == 0 {
+	if err != nil || len(rare) == 0 {
 		return where.Always, err
+	}
+	keys := slices.Sorted(maps.Keys(rare))
+	if t.selected > 0 {
+		sampled = fmt.Sprintf("(%s OR intHash64(start) %% %d = 0 AND (%s))", sampled, t.selected/idSample+1, a.selected)
+	}
+	sql = fmt.Sprintf("SELECT toString(%[1]s) AS k, cityHash64(%[2]s) AS hash FROM %[3]s AND %[1]s IN (%[4]s) AND %[5]s "+
+		"GROUP BY k, hash HAVING count() > 1 ORDER BY count() DESC, hash LIMIT %[6]d BY k",
+		attributeKey, text, from, where.Texts(keys), sampled, storequery.MaxFacetDistinct)
+	frequent := make(map[string][]string) // hashes of the values of each key
+	err = a.each(ctx, sql, []any{&key, &hash}, func() error {
+		frequent[key] = append(frequent[key], strconv.FormatUint(hash, 10))
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	cases := make([]string, len(keys))
+	for i, key := range keys {
+		cases[i] = fmt.Sprintf("%s = %s, cityHash64(%s) %% %d = 0", attributeKey, where.Text(key), text, rare[key])
+		if hashes := frequent[key]; len(hashes) > 0 {
+			cases[i] += fmt.Sprintf(" OR cityHash64(%s) IN (%s)", text, strings.Join(hashes, ", "))
+		}
 	}
 	return "multiIf(" + strings.Join(cases, ", ") + ", " + where.Always + ")", nil
 }

@@ -21,8 +21,8 @@ var _ tracestore.Aggregator = (*Store)(nil)
 //     scores, Distinct, Other and Omitted come from the sums. All of this is exact if every store
 //     examined all spans and no limit of package storequery was reached, in a store or in the sum.
 //     If the stores have more values of a field than storequery.MaxFacetDistinct, values that are
-//     the most frequent in one store are counted, and the others are part of Other; the same holds
-//     for groups and storequery.MaxGroupsCounted.
+//     the most frequent in one store, or in its sample, are counted, and the others are part of
+//     Other; the same holds for groups and storequery.MaxGroupsCounted.
 //   - A span that is stored in several stores counts once for each.
 //   - If stores examined different shares of their spans, all counts are reduced to the lowest
 //     share; see thinAggregates. Share is the sum of the counts divided by the sum of the estimates

@@ -132,3 +132,50 @@ func TestFacetOfIDs(t *testing.T) {
 		t.Errorf("facets: %+v", got.Facets)
 	}
 }
+
+// TestFacetOfUsers checks an attribute with far more values than are counted, of which some are
+// frequent: they are counted, also if they occur only in a small selection.
+func TestFacetOfUsers(t *testing.T) {
+	s := engine.Shared(t)
+	database := s.Database(t)
+	e := openOn(t, s, database, nil)
+	const (
+		spans, users = 400_000, 400 // each of the users has 0.1 % of the spans
+		failed       = 12           // spans of a further user, all spans that failed
+	)
+	start := time.Now().Truncate(time.Hour)
+	s.Exec(t, fmt.Sprintf("INSERT INTO `%s`.spans (tenant, service, start, day, name, status, duration, calls, trace_id, "+
+		"`text.key`, `text.value`, `int.key`, `int.value`) SELECT '', 'shop', %d + number, toDate('%s'), 'op', "+
+		"if(number %% 33333 = 7, 'error', 'unset'), 1, 1, toFixedString(leftPad(toString(number), 16, '0'), 16), ['span.user'], "+
+		"[multiIf(number %% 33333 = 7, 'user0', number %% 5 < 2, concat('user', toString(1 + intDiv(number, 5) %% %d)), toString(number))], "+
+		"['span.number'], [if(number %% 33333 = 7, -1, number)] FROM numbers(%d)",
+		database, start.UnixNano(), start.UTC().Format(time.DateOnly), users, spans))
+	q := tracestore.Query{From: start, To: start.Add(time.Minute)}
+	user := tracestore.Field{Place: tracestore.SpanAttribute, Key: "user"}
+	number := tracestore.Field{Place: tracestore.SpanAttribute, Key: "number"}
+	want := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 500, Fields: []tracestore.Field{user, number},
+		Selection: &tracestore.Selection{
+			Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.Status}, Op: tracestore.Eq, Value: tracestore.Text("error")}}}}
+	got, err := as[tracestore.Aggregator](t, e).Aggregate(t.Context(), q, want)
+	if err != nil || !got.Complete() {
+		t.Fatal(got.Reasons, err)
+	}
+	for i, first := range []string{"user0", "-1"} {
+		f := got.Facets.Facets[i]
+		if v := f.Values[0]; v.Text != first || v.Count != failed || v.Selected != failed || v.Score < 0.99 {
+			t.Errorf("%s: the first value is %+v", f.Field.Key, v)
+		}
+		if f.Spans != spans || f.Selected != failed || f.Distinct != storequery.MaxFacetDistinct || f.Other == 0 {
+			t.Errorf("%s: %d spans, %d selected, %d values, %d others", f.Field.Key, f.Spans, f.Selected, f.Distinct, f.Other)
+		}
+	}
+	frequent := 0
+	for _, v := range got.Facets.Facets[0].Values {
+		if v.Count > spans/users/3 {
+			frequent++
+		}
+	}
+	if frequent != users {
+		t.Errorf("%d frequent values, want %d", frequent, users)
+	}
+}
