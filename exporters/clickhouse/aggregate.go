@@ -38,19 +38,16 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, want trace
 		}
 		defer memory.Release()
 		a.chargeTo(memory)
-		kept, keep, err := a.recall(ctx)
-		if kept != nil {
-			return *kept, nil
+		cached, store := a.cached(ctx)
+		if cached != nil {
+			return *cached, nil
 		}
-		if err == nil {
-			err = a.run(ctx)
-		}
-		if err = errors.Join(err, ctx.Err()); err != nil && !a.isPartial(err) {
+		if err := errors.Join(a.run(ctx), ctx.Err()); err != nil && !a.isPartial(err) {
 			return tracestore.Aggregate{}, fmt.Errorf("counting spans: %w", err)
 		}
 		a.reasons.Add(e.missingShards(ctx)...)
 		found := a.answer()
-		keep(&found)
+		store(&found)
 		return found, nil
 	}
 	return a.answer(), nil

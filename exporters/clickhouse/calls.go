@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -46,6 +48,7 @@ type callTable struct {
 	sums    []callSum
 	peers   int  // number of sums of calls to peers
 	omitted bool // some calls to peers are not counted
+	buckets int  // number of buckets of all histograms
 }
 
 // sum returns the sum of the calls with a key, or nil if there would be too many.
@@ -78,7 +81,10 @@ func (t *callTable) add(k callKey, s *storequery.CallSpan) {
 	if s.Failed {
 		sum.errors++
 	}
+	_, before := sum.durations.Counts()
 	sum.durations.Observe(s.Duration)
+	_, after := sum.durations.Counts()
+	t.buckets += len(after) - len(before)
 }
 
 // addCall adds a call from a service to a service.
@@ -114,12 +120,20 @@ func connectionOf(s *storequery.CallSpan) tracestore.Connection {
 
 // bytes estimates the memory of the table.
 func (t *callTable) bytes() int64 {
-	return int64(cap(t.sums)) * callSumMemory
+	const perSum = 256   // with its key in the index; names are shared
+	const perBucket = 16 // counts grow by doubling
+	return int64(cap(t.sums))*perSum + int64(t.buckets)*perBucket
 }
 
-// callSumMemory is the approximate size of a callSum with names, which are shared, and a short
-// histogram, in bytes.
-const callSumMemory = 512
+// ownCopy returns a copy that shares no memory with s, and its size in bytes.
+func (s *callSum) ownCopy() (c callSum, bytes int) {
+	c = *s
+	c.parent, c.child = strings.Clone(s.parent), strings.Clone(s.child)
+	c.durations = tracestore.Histogram{}
+	c.durations.Add(&s.durations)
+	_, counts := c.durations.Counts()
+	return c, int(unsafe.Sizeof(c)) + len(c.parent) + len(c.child) + 8*len(counts)
+}
 
 // callWindow counts the calls whose spans start between two times, both inclusive.
 type callWindow struct {

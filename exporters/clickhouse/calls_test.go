@@ -114,7 +114,7 @@ func TestPeerSumsAreLimited(t *testing.T) {
 // can start in.
 func TestHourWindows(t *testing.T) {
 	last := uint64(math.MaxUint64) / hourLength
-	c := callHours{hours: []storedHour{{number: 0}, {number: 10}, {number: 11}, {number: last}}}
+	c := storedHours{hours: []storedHour{{number: 0}, {number: 10}, {number: 11}, {number: last}}}
 	type part struct {
 		from, to uint64
 		whole    bool
@@ -142,8 +142,8 @@ func TestHourWindows(t *testing.T) {
 // TestHourState checks which changes make cached calls of an hour invalid.
 func TestHourState(t *testing.T) {
 	of := func(epoch uint64, hours ...storedHour) uint64 {
-		state, _ := (&callHours{hours: hours, epoch: epoch}).state(100)
-		return state
+		around := (&storedHours{hours: hours, epoch: epoch}).around(100)
+		return around.state()
 	}
 	base := of(0, storedHour{number: 100, spans: 5})
 	for name, changed := range map[string]uint64{
@@ -161,9 +161,10 @@ func TestHourState(t *testing.T) {
 		t.Error("distant hours make cached calls invalid")
 	}
 	stored := time.Unix(1000, 0)
-	c := callHours{hours: []storedHour{{number: 99, stored: stored}, {number: 100}}}
-	if _, at := c.state(100); !at.Equal(stored) {
-		t.Errorf("stored at %s, want %s", at, stored)
+	c := storedHours{hours: []storedHour{{number: 99, stored: stored}, {number: 100}, {number: 102, stored: stored.Add(time.Hour)}},
+		now: stored.Add(time.Minute)}
+	if around := c.around(100); !around.unchangedFor(time.Minute) || around.unchangedFor(time.Minute+1) {
+		t.Errorf("spans were stored a minute ago: %+v", around)
 	}
 }
 

@@ -194,9 +194,15 @@ func (e *exporter) durabilityText() string {
 }
 
 // countReplicas sets the number of replicas per shard of the cluster on the connection. The quorum
-// of inserts depends on it.
+// of inserts depends on it. Without a cluster, it finds out whether the server has replicas.
 func (e *exporter) countReplicas(ctx context.Context) error {
 	if e.cfg.Cluster.Name == "" {
+		n, err := e.number(ctx, "SELECT count() FROM system.tables WHERE database = "+where.Text(e.cfg.Database)+
+			" AND name = 'spans' AND startsWith(engine, 'Shared')")
+		if err != nil {
+			return fmt.Errorf("reading the engine of tables: %w", err)
+		}
+		e.shared.Store(n > 0)
 		return nil
 	}
 	n, err := e.number(ctx, "SELECT toUInt64(min(replicas)) FROM (SELECT shard_num, count() AS replicas FROM system.clusters WHERE cluster = "+

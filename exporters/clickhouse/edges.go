@@ -113,7 +113,7 @@ func (m *missingCalls) ofServices() tracestore.Reasons {
 
 // The table "edges" is a cache of the calls of whole hours, one row for each. Query services add
 // the counts of hours. If several services count the same hour, the latest row is used. state
-// identifies the counted spans: see callHours.
+// identifies the counted spans: see storedHours.
 
 // edgeColumns returns the columns of the table "edges" after tenant. The arrays have one element
 // for each sum of calls.

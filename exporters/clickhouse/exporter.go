@@ -50,7 +50,8 @@ type exporter struct {
 	follower *follower
 	shards   shards
 	plans    plans
-	kept     keptResults
+	results  resultCache
+	shared   atomic.Bool // the server replicates tables by itself, without a cluster in the configuration
 }
 
 func newExporter(set pipeline.Settings, c Config, dialect Dialect) (*exporter, error) {

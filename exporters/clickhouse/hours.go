@@ -19,9 +19,11 @@ const (
 	hourLength = uint64(time.Hour)
 	// maxHours is the maximum number of hours with spans for which a query uses cached calls.
 	maxHours = 20_000
-	// Calls of an hour are cached when the hour has not changed for the time settled. By then, all
+	// Results are cached when their hours have not changed for the time settled. By then, all
 	// replicas have the spans.
 	settled = 5 * time.Minute
+	// settledOnServer is like settled if there are no replicas.
+	settledOnServer = 5 * time.Second
 	// hoursBefore and hoursAfter are the hours whose spans affect the calls of an hour: parents and
 	// peers start at most callReach earlier, and counterparts of calls to peers hardly ever more
 	// than an hour later.
@@ -38,69 +40,82 @@ type storedHour struct {
 
 // hours returns the hours with spans between two times. more is true if there are more than
 // maxHours. If a shard does not respond, the error matches shardMissing.
-func (e *exporter) hours(ctx context.Context, tenant string, from, to uint64) (found callHours, more bool, _ error) {
-	sql := "SELECT toUInt64(hour) AS number, sum(spans), max(stored), (" + e.epochQuery(tenant) + ") FROM " + e.db.Table("hours") +
-		" WHERE " + where.Tenant(tenant) + " AND hour BETWEEN " + where.Uint(from/hourLength) + " AND " + where.Uint(to/hourLength) +
+func (e *exporter) hours(ctx context.Context, tenant string, from, to uint64) (found storedHours, more bool, _ error) {
+	sql := "SELECT toUInt64(hour) AS number, sum(spans), max(stored), (" + e.epochQuery(tenant) + "), toUInt64(toUnixTimestamp(now())) " +
+		"FROM " + e.db.Table("hours") + " WHERE " + where.Tenant(tenant) +
+		" AND hour BETWEEN " + where.Uint(from/hourLength) + " AND " + where.Uint(to/hourLength) +
 		" GROUP BY number ORDER BY number LIMIT " + strconv.Itoa(maxHours+1)
 	err := e.each(wholeCluster(ctx), sql, func(r row) error {
 		var h storedHour
-		var stored uint64
-		if err := r.Scan(&h.number, &h.spans, &stored, &found.epoch); err != nil {
+		var stored, now uint64
+		if err := r.Scan(&h.number, &h.spans, &stored, &found.epoch, &now); err != nil {
 			return err
 		}
-		h.stored = time.Unix(int64(min(stored, math.MaxUint32)), 0)
+		seconds := func(n uint64) time.Time { return time.Unix(int64(min(n, math.MaxUint32)), 0) }
+		h.stored, found.now = seconds(stored), seconds(now)
 		found.hours = append(found.hours, h)
 		return nil
 	})
 	if err != nil {
-		return callHours{}, false, fmt.Errorf("reading the hours with spans: %w", err)
+		return storedHours{}, false, fmt.Errorf("reading the hours with spans: %w", err)
 	}
 	return found, len(found.hours) > maxHours, nil
 }
 
-// callHours are the hours with spans that affect the calls of a window.
-type callHours struct {
+// storedHours are the hours with spans of a window and, for calls, the hours near it.
+type storedHours struct {
 	hours []storedHour // in order
 	epoch uint64       // of the tenant's deletions
+	now   time.Time    // of the server, whose clock also determines storedHour.stored
 }
 
-// state returns a number that changes whenever calls of an hour may have changed, and when the last
-// of the spans was stored.
-func (c *callHours) state(number uint64) (state uint64, stored time.Time) {
-	first := sort.Search(len(c.hours), func(i int) bool { return c.hours[i].number+hoursBefore >= number })
-	end := sort.Search(len(c.hours), func(i int) bool { return c.hours[i].number > number+hoursAfter })
-	return c.stateOf(c.hours[first:end])
+// around returns the hours with spans that affect the calls of an hour.
+func (s *storedHours) around(number uint64) storedHours {
+	first := sort.Search(len(s.hours), func(i int) bool { return s.hours[i].number+hoursBefore >= number })
+	end := sort.Search(len(s.hours), func(i int) bool { return s.hours[i].number > number+hoursAfter })
+	return storedHours{hours: s.hours[first:end], epoch: s.epoch, now: s.now}
 }
 
-// stateOf returns a number that changes whenever spans of some hours are stored or deleted, and
-// when the last of the spans was stored.
-func (c *callHours) stateOf(hours []storedHour) (state uint64, stored time.Time) {
+// state returns a number that changes whenever spans of the hours are stored or deleted.
+func (s *storedHours) state() uint64 {
 	h := sha256.New()
 	put := func(n uint64) { _ = binary.Write(h, binary.BigEndian, n) } // a hash cannot fail
-	put(c.epoch)
-	for _, o := range hours {
+	put(s.epoch)
+	for _, o := range s.hours {
 		put(o.number)
 		put(o.spans)
-		if o.stored.After(stored) {
-			stored = o.stored
-		}
 	}
-	return binary.BigEndian.Uint64(h.Sum(nil)), stored
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// unchangedFor reports whether no spans of the hours were stored for a time, and no deletion runs.
+func (s *storedHours) unchangedFor(length time.Duration) bool {
+	isRecent := func(h storedHour) bool { return s.now.Sub(h.stored) < length }
+	return s.epoch%2 == 0 && !slices.ContainsFunc(s.hours, isRecent)
+}
+
+// isSettled reports whether this process can cache results that depend on the hours: all servers
+// have their spans.
+func (e *exporter) isSettled(s *storedHours) bool {
+	if e.cfg.Cluster.Name == "" && len(e.cfg.Endpoints) == 1 && !e.shared.Load() {
+		return s.unchangedFor(settledOnServer)
+	}
+	return s.unchangedFor(settled)
 }
 
 // hourWindow is the part of an hour within the window of a query.
 type hourWindow struct {
 	callWindow
-	number uint64
-	whole  bool // the window contains the whole hour
-	state  uint64
-	stored time.Time
+	number  uint64
+	whole   bool   // the window contains the whole hour
+	state   uint64 // see storedHours.state
+	settled bool   // the calls can be cached
 }
 
 // windows returns the parts of hours with spans within the window.
-func (c *callHours) windows(from, to uint64) []*hourWindow {
+func (s *storedHours) windows(from, to uint64) []*hourWindow {
 	var out []*hourWindow
-	for _, h := range c.hours {
+	for _, h := range s.hours {
 		first := h.number * hourLength
 		last := first + min(hourLength-1, ^uint64(0)-first)
 		if last < from || first > to {
@@ -109,7 +124,8 @@ func (c *callHours) windows(from, to uint64) []*hourWindow {
 		w := &hourWindow{callWindow: callWindow{from: max(from, first), to: min(to, last)}, number: h.number}
 		w.whole = w.from == first && w.to == last
 		if w.whole {
-			w.state, w.stored = c.state(h.number)
+			around := s.around(h.number)
+			w.state, w.settled = around.state(), around.unchangedFor(settled)
 		}
 		out = append(out, w)
 	}
@@ -129,31 +145,34 @@ func (e *exporter) calls(
 		return missing, nil
 	}
 	before := hoursBefore * hourLength
-	c, more, err := e.hours(ctx, tenant, first-min(first, before), last+min(^uint64(0)-last, hoursAfter*hourLength))
+	stored, more, err := e.hours(ctx, tenant, first-min(first, before), last+min(^uint64(0)-last, hoursAfter*hourLength))
 	if err != nil && !shardMissing(err) {
 		return missing, err
 	}
-	windows := c.windows(first, last)
+	windows := stored.windows(first, last)
 	if more || err != nil { // without the cache
 		windows = []*hourWindow{{callWindow: callWindow{from: first, to: last}}}
 	}
-	question := "" // of which the result can be kept
-	if !more && err == nil && last <= uint64(max(e.set.Env.Now().Add(-liveTime).UnixNano(), 0)) {
-		question = fmt.Sprintf("calls %q %d %d", tenant, first, last)
+	key := "" // of the result in the cache; empty: not cached
+	if !more && err == nil && e.isPast(last) && e.isSettled(&stored) {
+		key = fmt.Sprintf("calls %q %d %d", tenant, first, last)
 	}
-	state, stored := c.stateOf(c.hours)
-	if kept, ok := e.kept.find(question, state, e.set.Env.Now()).([]callSum); ok {
-		for i := range kept {
-			add(&kept[i])
+	state, now := stored.state(), e.set.Env.Now()
+	if cached, ok := e.results.lookup(key, state, now).([]callSum); ok {
+		for i := range cached {
+			add(&cached[i])
 		}
 		return missing, nil
 	}
-	var sums []callSum
+	var sums []callSum // to cache
+	size := 0
 	each := func(s *callSum) {
-		if question != "" && len(sums) < maxKeptResult/callSumMemory {
-			sums = append(sums, *s)
-		} else {
-			question = ""
+		if key != "" {
+			c, bytes := s.ownCopy()
+			sums = append(sums, c)
+			if size += bytes; size > maxResultSize {
+				key, sums = "", nil
+			}
 		}
 		add(s)
 	}
@@ -168,8 +187,8 @@ func (e *exporter) calls(
 			return missing, err
 		}
 	}
-	if question != "" && !missing.peers && missing.ofServices().Complete() && e.isSettled(stored) {
-		e.kept.keep(question, keptResult{state: state, until: e.set.Env.Now().Add(keptTime), size: len(sums) * callSumMemory, value: sums})
+	if key != "" && !missing.peers && missing.ofServices().Complete() {
+		e.results.store(key, cachedResult{state: state, until: now.Add(resultTime), size: size, value: slices.Clip(sums)})
 	}
 	return missing, nil
 }
@@ -195,13 +214,12 @@ func (e *exporter) countPass(
 	if err != nil {
 		return missing, err
 	}
-	now := e.set.Env.Now()
 	var cached []cachedHour
 	for _, w := range pass {
 		for i := range w.table.sums {
 			add(&w.table.sums[i])
 		}
-		if w.whole && now.Sub(w.stored) >= settled && missing.ofServices().Complete() && w.number <= math.MaxUint32 {
+		if w.settled && missing.ofServices().Complete() && w.number <= math.MaxUint32 {
 			cached = append(cached, cachedOf(w))
 		}
 		w.table = callTable{}

@@ -7,8 +7,6 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracing-backend/tracing/exporters/clickhouse"
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
 )
@@ -45,10 +43,7 @@ func TestOperationsAfterMerge(t *testing.T) {
 func TestCachedCalls(t *testing.T) {
 	s := engine.Shared(t)
 	database := s.Database(t)
-	later := func(_ *clickhouse.Config, set *pipeline.Settings) {
-		set.Env.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	}
-	first, second := openOn(t, s, database, later), openOn(t, s, database, later)
+	first, second := openOn(t, s, database, nil), openOn(t, s, database, nil)
 	const hours = 3
 	hour := uint64(time.Hour)
 	begin := uint64(time.Now().UnixNano())/hour*hour - 10*hour
@@ -78,6 +73,7 @@ func TestCachedCalls(t *testing.T) {
 			}
 		}
 	}
+	settle(t, s, database, "")
 	check("first", hours)
 	if rows := s.Exec(t, "SELECT countDistinct(hour) FROM `"+database+"`.edges"); rows != "4\n" {
 		t.Errorf("%q hours are cached, want 4", rows)

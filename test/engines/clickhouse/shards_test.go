@@ -105,7 +105,6 @@ func TestMissingShard(t *testing.T) {
 	var degraded error
 	store := openBy(t, f, s, database, func(c *clickhouse.Config, set *pipeline.Settings) {
 		c.Cluster = clickhouse.ClusterConfig{Name: "shop", Sharded: true}
-		set.Env.Now = func() time.Time { return time.Now().Add(time.Hour) } // so that calls are cached
 		set.Report = func(err error) { degraded = err }
 	})
 	hour := time.Now().Truncate(time.Hour).Add(-5 * time.Hour)
@@ -113,6 +112,7 @@ func TestMissingShard(t *testing.T) {
 	start := uint64(hour.Add(time.Minute).UnixNano())
 	consume(t, store, batchOf(t, "", span{service: "a", name: "call", trace: 1, id: 1, kind: ptrace.SpanKindClient, start: start},
 		span{service: "b", name: "answer", trace: 1, id: 2, parent: 1, kind: ptrace.SpanKindServer, start: start + 1}))
+	settle(t, s, database, "_local")
 	restart := func(ports ...int) {
 		s.Stop()
 		writeCluster(t, file, ports...)
