@@ -68,9 +68,13 @@ GROUP BY s.tenant, s.service, s.name, s.kind, s.day, s.odd`,
 const shardByTenant = "cityHash64(tenant)"
 
 // attributes says when services had attributes: the first and the last span of each hour. Keys have
-// prefixes. Only values of [storequery.IdentityKeys] of resources are kept; others are "".
+// prefixes. Values are kept if they are texts or integers of [storequery.IdentityKeys] of
+// resources; others are "".
 func attributes() Table {
-	identities := rows.ResourceKeys(storequery.IdentityKeys())
+	pairs := func(keys, values string) string {
+		return "arrayMap((k, v) -> (toString(k), if(k IN (" + where.Texts(rows.ResourceKeys(storequery.IdentityKeys())) +
+			"), toString(v), '')), s.`" + keys + "`, s.`" + values + "`)"
+	}
 	return Table{
 		Name: "attributes",
 		Columns: []Column{
@@ -97,8 +101,9 @@ func attributes() Table {
     count() AS spans, min(s.start) AS first, max(s.start) AS last
 FROM {source} AS s
 ARRAY JOIN arrayConcat(
-    arrayMap((k, v) -> (toString(k), if(k IN (` + where.Texts(identities) + `), toString(v), '')), s.` + "`origin.key`, s.`origin.value`" + `),
-    arrayMap(k -> (toString(k), ''), arrayConcat(s.` + "`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`" + `))) AS pair
+    ` + pairs("origin.key", "origin.value") + `,
+    ` + pairs("int.key", "int.value") + `,
+    arrayMap(k -> (toString(k), ''), arrayConcat(s.` + "`str.key`, s.`text.key`, s.`float.key`, s.`other.key`" + `))) AS pair
 GROUP BY s.tenant, s.service, key, value, hour, s.day, s.odd`,
 	}
 }
@@ -144,8 +149,8 @@ GROUP BY s.tenant, s.service, s.name, s.kind, failed, minute, s.day, s.odd`,
 	}
 }
 
-// hours counts the spans that start in each hour, which shows whether cached calls of the hour are
-// still valid.
+// hours counts the spans that start in each hour, which shows whether cached results that depend on
+// the hour are still valid.
 func hours() Table {
 	return Table{
 		Name: "hours",

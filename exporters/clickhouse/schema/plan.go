@@ -51,6 +51,10 @@ func (s *Schema) usable(f *observed) error {
 		return fmt.Errorf("%w: database %s has the shape %s, and %s is configured; use the keys of cluster with which the tables were created, "+
 			"or another database", ErrUnusable, s.opts.Database, is, s.opts.Shape)
 	}
+	if f.objects[s.Local("attribute_keys")] != nil { // its data is not in the table "attributes"
+		return fmt.Errorf("%w: database %s has the table attribute_keys of a program before the first release; use another database",
+			ErrUnusable, s.opts.Database)
+	}
 	o := f.objects["spans"]
 	of := "Distributed(" + where.Text(s.opts.Cluster) + ","
 	if ok && is == Sharded && o != nil && !o.has(of) {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,6 +37,11 @@ func TestPlanOfOtherOptions(t *testing.T) {
 			t.Errorf("%s: tunes is %t", st.SQL, st.tunes)
 		}
 	}
+	f.objects["attribute_keys"] = f.objects["attributes"]
+	if _, err := created.plan(f); !errors.Is(err, ErrUnusable) {
+		t.Errorf("with a table of a program before the first release: error %v", err)
+	}
+	delete(f.objects, "attribute_keys")
 	delete(f.objects, "hours")
 	todo, err = other.plan(f)
 	if i := slices.IndexFunc(todo, func(st Statement) bool { return !st.tunes }); err != nil || i < 0 || todo[i].Object != "hours" {

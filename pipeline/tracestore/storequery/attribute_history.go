@@ -21,7 +21,7 @@ type AttributeHistory interface {
 type AttributeTime struct {
 	Service     string
 	Field       tracestore.Field // attribute of spans or resources
-	Value       string           // of a resource attribute with one of the IdentityKeys; otherwise ""
+	Value       string           // of a resource attribute with one of the IdentityKeys, if known; otherwise ""
 	Spans       uint64
 	First, Last uint64 // starts of the first and the last of the spans
 }
@@ -33,5 +33,6 @@ const VersionKey = "service.version"
 // a resource has is used.
 func InstanceKeys() []string { return []string{"service.instance.id", "k8s.pod.name", "host.name"} }
 
-// IdentityKeys are the resource attributes whose values an AttributeHistory has, if they are texts.
+// IdentityKeys are the resource attributes whose values an AttributeHistory has, if they are texts
+// or integers.
 func IdentityKeys() []string { return append(InstanceKeys(), VersionKey) }

@@ -28,6 +28,8 @@ func TestAttributeHistory(t *testing.T) {
 		rs.Resource().Attributes().PutStr("service.name", service)
 		rs.Resource().Attributes().PutStr("k8s.pod.name", pod)
 		rs.Resource().Attributes().PutStr("k8s.node.name", "node 7")
+		rs.Resource().Attributes().PutInt("service.version", int64(id))
+		rs.Resource().Attributes().PutBool("host.name", true) // whose value is not known
 		sp := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		sp.SetTraceID(pcommon.TraceID{15: id})
 		sp.SetSpanID(pcommon.SpanID{7: id})
@@ -63,8 +65,10 @@ func TestAttributeHistory(t *testing.T) {
 		return lines, known
 	}
 	want := []string{
-		"cart k8s.pod.name cart-1: 1 from 3 to 3",
+		"cart host.name : 1 from 3 to 3", "cart k8s.pod.name cart-1: 1 from 3 to 3", "cart service.version 4: 1 from 3 to 3",
+		"shop host.name : 2 from 1 to 2", "shop host.name : 1 from 61 to 61",
 		"shop k8s.pod.name shop-1: 2 from 1 to 2", "shop k8s.pod.name shop-2: 1 from 61 to 61",
+		"shop service.version 1: 1 from 1 to 1", "shop service.version 2: 1 from 2 to 2", "shop service.version 3: 1 from 61 to 61",
 		"shop a : 1 from 1 to 1", "shop b : 2 from 1 to 2", "shop b : 1 from 61 to 61", "shop c : 1 from 1 to 1",
 	}
 	for range 2 {
@@ -73,14 +77,15 @@ func TestAttributeHistory(t *testing.T) {
 		}
 		s.Exec(t, "OPTIMIZE TABLE `"+database+"`.attributes FINAL")
 	}
-	if got, known := read(hour.Add(time.Hour), hour.Add(2*time.Hour)); !known || len(got) != 2 {
+	if got, known := read(hour.Add(time.Hour), hour.Add(2*time.Hour)); !known || len(got) != 4 {
 		t.Errorf("in the second hour: %t %q", known, got)
 	}
 	if got, known := read(hour.Add(-2*time.Hour), hour.Add(-time.Minute)); !known || len(got) != 0 {
 		t.Errorf("before: %t %q", known, got)
 	}
 	keys, err := as[tracestore.Catalog](t, e).AttributeKeys(t.Context(), "", "", 0)
-	if all := []string{"a", "b", "c", "k8s.node.name", "k8s.pod.name", "service.name"}; err != nil || !slices.Equal(keys, all) {
+	all := []string{"a", "b", "c", "host.name", "k8s.node.name", "k8s.pod.name", "service.name", "service.version"}
+	if err != nil || !slices.Equal(keys, all) {
 		t.Errorf("keys are %q, %v, want %q", keys, err, all)
 	}
 	if _, err := as[tracestore.Deleter](t, e).Delete(t.Context(), "", tracestore.Deletion{Traces: []otlpdata.TraceID{{15: 4}}}); err != nil {

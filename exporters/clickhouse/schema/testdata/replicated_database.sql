@@ -471,7 +471,8 @@ SELECT s.tenant AS tenant, s.service AS service, tupleElement(pair, 1) AS key, t
 FROM `tracing`.`spans_local` AS s
 ARRAY JOIN arrayConcat(
     arrayMap((k, v) -> (toString(k), if(k IN ('resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name', 'resource.service.version'), toString(v), '')), s.`origin.key`, s.`origin.value`),
-    arrayMap(k -> (toString(k), ''), arrayConcat(s.`str.key`, s.`text.key`, s.`int.key`, s.`float.key`, s.`other.key`))) AS pair
+    arrayMap((k, v) -> (toString(k), if(k IN ('resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name', 'resource.service.version'), toString(v), '')), s.`int.key`, s.`int.value`),
+    arrayMap(k -> (toString(k), ''), arrayConcat(s.`str.key`, s.`text.key`, s.`float.key`, s.`other.key`))) AS pair
 GROUP BY s.tenant, s.service, key, value, hour, s.day, s.odd;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`minutes_view` TO `tracing`.`minutes_local` AS
