@@ -17,7 +17,8 @@ const (
 	changeTraces = 25 // traces of each part
 	// maxChangeSpans is the maximum number of spans of the sample.
 	maxChangeSpans = 50_000
-	// maxSeen is the maximum number of recorded versions, instances and keys of a service.
+	// maxSeen is the maximum number of recorded versions, instances and keys of a service in a
+	// sample of traces.
 	maxSeen = 500
 	// Approximate memory in bytes, without texts.
 	sightingMemory, serviceMemory = 128, 512
@@ -141,16 +142,16 @@ func (c *changeSample) addSpan(s tracestore.Span, now bool) {
 		seen = sighting{now: 1, first: s.Start, last: s.Start}
 	}
 	if v, ok := otlpdata.Get(s.Resource.Attributes, storequery.VersionKey); ok {
-		c.see(service.versions, v.AsString(), seen)
+		c.sample(service.versions, v.AsString(), seen)
 	}
 	for _, key := range storequery.InstanceKeys() {
 		if v, ok := otlpdata.Get(s.Resource.Attributes, key); ok {
-			c.see(service.instances, v.AsString(), seen)
+			c.sample(service.instances, v.AsString(), seen)
 			break
 		}
 	}
 	for i := range s.Attributes {
-		c.see(service.keys, s.Attributes[i].Key, seen)
+		c.sample(service.keys, s.Attributes[i].Key, seen)
 	}
 }
 
@@ -168,6 +169,9 @@ func (c *changeSample) service(name string) *serviceSample {
 // addTime records when spans of a service had an attribute. A value counts as seen at all times
 // between its first and last span of an hour.
 func (c *changeSample) addTime(a *storequery.AttributeTime) error {
+	if a.Field.Place == tracestore.ResourceAttribute && a.Value == "" {
+		return nil // the store does not know the value
+	}
 	first, last := time.Unix(0, int64(a.First)), time.Unix(0, int64(a.Last))
 	overlaps := func(w core.Window) bool { return !last.Before(w.From) && !first.After(w.To) }
 	seen := sighting{last: a.Last}
@@ -199,6 +203,13 @@ func (c *changeSample) addTime(a *storequery.AttributeTime) error {
 	return c.memory.Resize(c.bytes)
 }
 
+// sample is like see, for at most maxSeen values.
+func (c *changeSample) sample(seen map[string]*sighting, value string, spans sighting) {
+	if seen[value] != nil || len(seen) < maxSeen {
+		c.see(seen, value, spans)
+	}
+}
+
 // see notes that spans have a value.
 func (c *changeSample) see(seen map[string]*sighting, value string, spans sighting) {
 	if len(value) > core.MaxListedText || value == otlpdata.FlagsAttribute {
@@ -206,9 +217,6 @@ func (c *changeSample) see(seen map[string]*sighting, value string, spans sighti
 	}
 	v := seen[value]
 	if v == nil {
-		if len(seen) >= maxSeen {
-			return
-		}
 		v = &sighting{}
 		seen[strings.Clone(value)] = v
 		c.bytes += sightingMemory + int64(len(value))

@@ -34,7 +34,7 @@ const (
 type changesAnswer struct {
 	Changes  []change `json:"changes"`
 	Examined int      `json:"examined"` // spans of the sample; 0 if the store knows all values
-	Complete bool     `json:"complete"` // everything that the sample suggests was checked
+	Complete bool     `json:"complete"` // all possible changes were checked and are listed
 }
 
 // change is a property of a service that is not usual. From and To are versions, numbers of

@@ -177,3 +177,43 @@ func checkChanges(t *testing.T, store core.Store) {
 		t.Errorf("changes without a period before:\n%s", got)
 	}
 }
+
+// All instances are counted if the store knows them, however many there were before.
+func TestManyInstances(t *testing.T) {
+	td := ptrace.NewTraces()
+	hour := querytest.Noon.Add(-time.Hour)
+	for h := -23; h <= 0; h++ { // hours with other instances
+		instances := 40
+		if h == 0 {
+			instances = 80
+		}
+		for _, minute := range []int{0, 59} {
+			for i := range instances {
+				at := hour.Add(time.Duration(60*h+minute) * time.Minute)
+				addRequest(td, at, "shop", "", fmt.Sprintf("shop-%02d-%d", h+23, i))
+			}
+		}
+	}
+	h := api(t, newHistoryStore(t, td))
+	if got, want := askChanges(t, h, hour, querytest.Noon), "11:00 shop instances 40>80"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A value that the store does not know is no change.
+func TestUnknownValues(t *testing.T) {
+	td := ptrace.NewTraces()
+	for i := range 120 {
+		addRequest(td, querytest.Noon.Add(time.Duration(i-119)*time.Minute), "shop", "1.0", "shop-0")
+		resource := td.ResourceSpans().At(td.ResourceSpans().Len() - 1).Resource().Attributes()
+		if i >= 90 {
+			resource.PutBool("service.version", true)
+		}
+		if i >= 100 {
+			resource.PutBool("service.instance.id", true)
+		}
+	}
+	if got := askChanges(t, api(t, newHistoryStore(t, td)), querytest.Noon.Add(-time.Hour), querytest.Noon); got != "" {
+		t.Errorf("changes are %q", got)
+	}
+}
