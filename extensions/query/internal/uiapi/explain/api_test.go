@@ -1,8 +1,13 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +32,45 @@ func TestAnswers(t *testing.T) {
 		},
 	}
 	g.Run(t, "testdata/*.txt")
+}
+
+// TestSlowestSpans checks the minimum duration of a share of the spans, which a search limits.
+func TestSlowestSpans(t *testing.T) {
+	td := ptrace.NewTraces()
+	shop := querytest.AddService(td, "shop")
+	var durations []uint64
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 500 {
+		name := "GET /pay"
+		duration := uint64(math.Exp(10 + 10*random.Float64()))
+		if i%5 == 0 {
+			name = "other"
+		} else {
+			durations = append(durations, duration)
+		}
+		at := time.Duration(i) * time.Millisecond
+		s := querytest.AddSpan(shop, pcommon.TraceID{14: byte(i >> 8), 15: byte(i)}, 1, 0, name, at)
+		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(duration))
+	}
+	slices.Sort(durations)
+	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, td))
+	h := httpapi.NewMux("", Routes(b))
+	for _, slowest := range []int{1, 7, 40, 200} {
+		var a struct {
+			Data struct {
+				Selected struct{ Traces, Least uint64 }
+			}
+		}
+		target := fmt.Sprintf("/api/ui/v1/explain?start=%d&end=%d&of=spans&sel_slowest=%v&q=", querytest.Start.UnixNano(),
+			querytest.Start.Add(time.Minute).UnixNano(), (float64(slowest)-0.5)/float64(len(durations)))
+		w := querytest.Ask(t, h, http.MethodGet, target+url.QueryEscape(`{ name = "GET /pay" }`))
+		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%d %v %s", w.Code, err, w.Body)
+		}
+		if want := durations[len(durations)-slowest]; a.Data.Selected.Least != want || a.Data.Selected.Traces != uint64(slowest) {
+			t.Errorf("%d slowest spans: %+v, want from %d on", slowest, a.Data.Selected, want)
+		}
+	}
 }
 
 // calls returns 80 traces of a service that calls another one, from the Start of package querytest

@@ -49,32 +49,29 @@ type counts struct {
 	reasons tracestore.Reasons // why the threshold of the slowest is not exact
 }
 
-// countSlowest counts the traces of the query if the selection is the slowest ones.
+// countSlowest counts the traces of the query if the selection is the slowest ones. If it is the
+// slowest spans, the counts stay unknown. It limits the selection to the duration that the slowest
+// ones reach.
 func (r *request) countSlowest(slot *core.Slot) (out counts, err error) {
-	if r.slowest == 0 {
+	switch {
+	case r.slowest == 0:
 		return out, nil
+	case r.durationOf == tracestore.Duration:
+		out.reasons, err = r.selectSlowestSpans(slot)
+		return out, err
 	}
 	return r.count(slot)
 }
 
-// count counts the traces of the query. For a selection of the slowest traces, or spans, it limits
-// the selection to the duration that their share reaches.
+// count counts the traces of the query. For a selection of the slowest traces, it limits the
+// selection to the duration that their share reaches.
 func (r *request) count(slot *core.Slot) (out counts, err error) {
 	if r.aggregator == nil {
 		return out, nil
 	}
 	var durations []uint64
-	slowestSpans := r.slowest > 0 && r.durationOf == tracestore.Duration
-	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: !slowestSpans,
+	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: true,
 		Set: storequery.Select{Where: r.query.Where}}
-	var limit slowestLimit
-	if slowestSpans {
-		var err error
-		if limit, err = r.findLimit(slot); err != nil {
-			return out, err
-		}
-		agg.Where = limit.near
-	}
 	if r.slowest > 0 {
 		agg.Durations = &durations
 	}
@@ -82,23 +79,52 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 	if err != nil {
 		return out, err
 	}
-	share := found.Share
-	if share <= 0 {
-		share = 1
-	}
-	out = counts{known: !slowestSpans, exact: share == 1 && found.Complete()}
+	share := countedShare(&found)
+	out = counts{known: true, exact: share == 1 && found.Complete()}
 	out.traces, out.failed = float64(found.Spans)/share, float64(found.Errors)/share
 	if r.slowest > 0 {
-		wanted := slowestCount(r.slowest, len(durations))
-		if limit.near != nil {
-			wanted = int(math.Ceil(float64(limit.wanted) * share))
-		}
-		least, n := slowestOf(durations, wanted)
-		least = max(least, limit.least)
-		r.threshold, out.slowest, out.reasons = least, float64(limit.longer)+float64(n)/share, found.Reasons
-		r.selection.Where = tracestore.And{r.selection.Where, r.durationIs(tracestore.Ge, least)}
+		least, n := slowestOf(durations, slowestCount(r.slowest, len(durations)))
+		out.slowest, out.reasons = float64(n)/share, found.Reasons
+		r.selectFrom(least)
 	}
 	return out, nil
+}
+
+// countedShare returns the share of the spans, or traces, that were counted.
+func countedShare(found *tracestore.Aggregate) float64 {
+	if found.Share <= 0 {
+		return 1
+	}
+	return found.Share
+}
+
+// selectSlowestSpans limits the selection to the duration that the slowest spans reach. It returns
+// why the duration is not exact.
+func (r *request) selectSlowestSpans(slot *core.Slot) (tracestore.Reasons, error) {
+	limit, err := r.findLimit(slot)
+	if err != nil {
+		return nil, err
+	}
+	var durations []uint64
+	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Where: limit.near,
+		Set: storequery.Select{Where: r.query.Where}, Durations: &durations}
+	found, err := slot.Aggregate(&agg)
+	if err != nil {
+		return nil, err
+	}
+	wanted := slowestCount(r.slowest, len(durations))
+	if limit.near != nil {
+		wanted = int(math.Ceil(float64(limit.wanted) * countedShare(&found)))
+	}
+	least, _ := slowestOf(durations, wanted)
+	r.selectFrom(max(least, limit.least))
+	return found.Reasons, nil
+}
+
+// selectFrom limits the selection to durations from a minimum on.
+func (r *request) selectFrom(least uint64) {
+	r.threshold = least
+	r.selection.Where = tracestore.And{r.selection.Where, r.durationIs(tracestore.Ge, least)}
 }
 
 func (r *request) durationIs(op tracestore.Op, ns uint64) tracestore.Expr {
@@ -109,7 +135,6 @@ func (r *request) durationIs(op tracestore.Op, ns uint64) tracestore.Expr {
 type slowestLimit struct {
 	near   tracestore.Expr // nil: unknown
 	least  uint64          // minimum duration that meets near
-	longer int             // number of spans that are longer than those that meet near
 	wanted int             // number of spans that meet near and belong to the slowest
 }
 
@@ -130,13 +155,13 @@ func (r *request) findLimit(slot *core.Slot) (limit slowestLimit, _ error) {
 		all.Add(&found.Groups.Groups[i].Durations)
 	}
 	first, counts := all.Counts()
-	wanted := slowestCount(r.slowest, int(all.Count()))
+	wanted := slowestCount(r.slowest, int(all.Count())) // among this bucket and those before it
 	for i, n := range slices.Backward(counts) {
-		if limit.longer+int(n) < wanted {
-			limit.longer += int(n)
+		if int(n) < wanted {
+			wanted -= int(n)
 			continue
 		}
-		limit.least, limit.wanted = leastOf(first+i), wanted-limit.longer
+		limit.least, limit.wanted = leastOf(first+i), wanted
 		limit.near = tracestore.And{r.durationIs(tracestore.Ge, limit.least), r.durationIs(tracestore.Lt, leastOf(first+i+1))}
 		break
 	}
