@@ -84,7 +84,7 @@ func groupParams(v url.Values, traces bool) (g tracestore.GroupQuery, err error)
 		return g, httpapi.ParamError("by", errNoField)
 	}
 	if len(g.By) > maxFields {
-		return g, fmt.Errorf("%d fields to group by exceed the maximum of %d", len(g.By), maxFields)
+		return g, httpapi.ParamError("by", fmt.Errorf("%d fields exceed the maximum of %d", len(g.By), maxFields))
 	}
 	for _, f := range g.By {
 		if err := checkField(f, traces); err != nil {
