@@ -10,7 +10,8 @@
 //     calls the handler that newRoutes (routes.go) returned. httpapi.PassToken keeps the bearer
 //     token for remote storage, httpapi.Compress compresses the response, and httpapi.NewMux calls
 //     the API. The gRPC listener calls the services of internal/grpcapi instead, and connections
-//     of gRPC on the HTTP listener the streaming service of internal/tempo.
+//     of gRPC on the HTTP listener the streaming service of internal/tempo; grpcapi.PassTokens
+//     keeps their bearer tokens.
 //  2. The API parses the request. For GET /api/traces, (*jaegerapi.API).search makes a
 //     core.Search of the parameters. It responds to mistakes with 400.
 //  3. core.Backend.Admit admits the query, or returns an error if there are too many. The

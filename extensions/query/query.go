@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
@@ -218,8 +220,9 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	}
 	mux := newRoutes(b, pages, o, tails, others...)
 	routes := httpapi.Compress(mux)
+	var ofCalls []grpc.ServerOption
 	if c.PassTokens {
-		routes = httpapi.PassToken(set.Logger, routes)
+		routes, ofCalls = httpapi.PassToken(set.Logger, routes), grpcapi.PassTokens(set.Logger)
 	}
 	srv, err := server.NewHTTP(set, "http", c.HTTP, routes)
 	if err != nil {
@@ -227,7 +230,7 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	}
 	srv.SetUnsafe(func(r *http.Request) bool { return r.URL.Path == base+live.Path }) // takes one of a few streams
 	srv.SetPublic(func(r *http.Request) bool { return pages.isPublic(mux, r) })
-	calls, err := srv.AddGRPC(grpcapi.MaxMessageMiB)
+	calls, err := srv.AddGRPC(grpcapi.MaxMessageMiB, ofCalls...)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +238,7 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	calls.AddDescriptors(wire.Originals())
 	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory), peers: peers, demo: demo}
 	if cfg, on := c.GRPC.Get(); on {
-		queries, err := grpcapi.New(set, cfg, b)
+		queries, err := grpcapi.New(set, cfg, b, ofCalls...)
 		if err != nil {
 			return nil, err
 		}

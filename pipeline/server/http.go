@@ -160,8 +160,8 @@ func (s *HTTP) Start(ctx context.Context) error {
 }
 
 // HandOver closes the listener. Each open connection is closed after its next response, so that no
-// client sends a request on a connection that is being closed. Clients of gRPC are told to use
-// another connection for new calls.
+// client sends a request on a connection that is being closed. Clients of gRPC must use another
+// connection for new calls.
 func (s *HTTP) HandOver(ctx context.Context) {
 	s.leaving.Store(true)
 	s.acceptor.stopAccepting()

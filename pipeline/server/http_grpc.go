@@ -16,9 +16,9 @@ import (
 // AddGRPC returns a gRPC server on the port of s, with the same TLS, authentication, tenancy and
 // limit on connections, and messages of at most maxMessageMiB. s passes on connections that begin
 // with HTTP/2 and, with TLS, those of clients that offer only HTTP/2, as gRPC clients do; browsers
-// use HTTP/1.1. s also starts, hands over and stops the gRPC server. Call AddGRPC before Start, at
-// most once.
-func (s *HTTP) AddGRPC(maxMessageMiB int) (*GRPC, error) {
+// use HTTP/1.1. s also starts, hands over and stops the gRPC server. opts are as in [NewGRPC]. Call
+// AddGRPC before Start, at most once.
+func (s *HTTP) AddGRPC(maxMessageMiB int, opts ...grpc.ServerOption) (*GRPC, error) {
 	registerCompressors()
 	of := s.acceptor
 	a := &acceptor{name: of.name, transport: transportGRPC, endpoint: of.endpoint, set: of.set, metrics: of.metrics, security: of.security,
@@ -26,7 +26,7 @@ func (s *HTTP) AddGRPC(maxMessageMiB int) (*GRPC, error) {
 	cfg := DefaultGRPCConfig(of.endpoint)
 	cfg.MaxRecvMsgSizeMiB, cfg.IncludeMetadata = maxMessageMiB, s.keepsHeaders
 	cfg.ReadTimeout, cfg.WriteTimeout = pipeline.Duration(s.srv.ReadTimeout), pipeline.Duration(s.srv.WriteTimeout)
-	g, err := newGRPC(a, cfg, insecure.NewCredentials()) // s ends TLS
+	g, err := newGRPC(a, cfg, insecure.NewCredentials(), opts...) // s ends TLS
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (l *sharedListener) serveCounted(c *countedConn, start []byte) {
 	c.close() //nolint:errcheck // the gRPC server has closed or refused it
 }
 
-// sharedConn tells when the gRPC server has closed a connection.
+// sharedConn is a connection whose channel closed is closed after Close.
 type sharedConn struct {
 	net.Conn
 	once   sync.Once

@@ -47,9 +47,9 @@ func DefaultConfig() server.GRPCConfig {
 }
 
 // New returns the listener of the query services. They are registered under their own names and
-// under the names that existing clients use.
-func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server.GRPC, error) {
-	s, err := server.NewGRPC(set, "grpc", cfg)
+// under the names that existing clients use. opts are as in server.NewGRPC.
+func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend, opts ...grpc.ServerOption) (*server.GRPC, error) {
+	s, err := server.NewGRPC(set, "grpc", cfg, opts...)
 	if err != nil {
 		return nil, err
 	}

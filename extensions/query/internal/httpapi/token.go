@@ -13,10 +13,7 @@ import (
 // forward it.
 func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, ok := bearerToken(r.Header)
-		if !ok {
-			logger.Warn("Invalid authorization header value, skipping token propagation")
-		}
+		token := BearerToken(logger, r.Header)
 		if token == "" {
 			next.ServeHTTP(w, r)
 			return
@@ -27,21 +24,21 @@ func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// bearerToken returns the token in the Authorization header or, if it is absent, in
+// BearerToken returns the token in the Authorization header or, if it is absent, in
 // X-Forwarded-Access-Token: the word after `Bearer`, or the only word. For other schemes it is "".
-// ok is false if the header has more than two words.
-func bearerToken(h http.Header) (token string, ok bool) {
+// It logs a warning if the header has more than two words.
+func BearerToken(logger *zap.Logger, h http.Header) string {
 	value := h.Get("Authorization")
 	if value == "" {
 		value = h.Get("X-Forwarded-Access-Token")
 	}
 	switch words := strings.Split(value, " "); {
 	case len(words) == 1:
-		return value, true
+		return value
 	case len(words) == 2 && words[0] == "Bearer":
-		return words[1], true
-	case len(words) == 2:
-		return "", true
+		return words[1]
+	case len(words) > 2:
+		logger.Warn("Invalid authorization header value, skipping token propagation")
 	}
-	return "", false
+	return ""
 }
