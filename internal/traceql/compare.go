@@ -165,8 +165,8 @@ func (p *parser) compareComputedNil(op token, leftIsNil bool, left, right term) 
 // compareComputed returns the condition for a comparison of two values, neither of which is nil.
 func (p *parser) compareComputed(left term, op token, right term) (tracestore.Expr, error) {
 	for _, side := range []term{left, right} {
-		if side.single && !isConstant(side.tok) && isWordValue(side.tok) && side.tok.text != "error" {
-			return nil, p.fail(side.tok, "put text in quotes: %s", quote(side.tok.text))
+		if side.single && !isConstant(side.tok) && isWordValue(side.tok) && !isShorthand(side.tok) {
+			return nil, p.errUnquoted(side.tok)
 		}
 	}
 	l, typ, err := p.computed(left)
@@ -187,6 +187,10 @@ func (p *parser) compareComputed(left term, op token, right term) (tracestore.Ex
 			return nil, p.fail(op, "regular expressions apply only to text")
 		}
 		return nil, p.fail(right.tok, "put the regular expression in quotes: %s", quote(right.tok.text))
+	case left.single && isShorthand(left.tok) && mayBeText(other):
+		return nil, p.errUnquoted(left.tok)
+	case right.single && isShorthand(right.tok) && mayBeText(typ):
+		return nil, p.errUnquoted(right.tok)
 	case typ != other && typ != anyType && other != anyType:
 		return nil, p.fail(op, "both sides of %s must have the same type: text, numbers, conditions, kinds or statuses", op.text)
 	case !isEquality(op) && (max(typ, other) >= boolType):
@@ -206,6 +210,18 @@ func (p *parser) compareComputed(left term, op token, right term) (tracestore.Ex
 		return not(truth.Expr), nil
 	}
 	return e, nil
+}
+
+// isShorthand reports whether a token is the name of a condition, such as error.
+func isShorthand(t token) bool {
+	f, ok := intrinsic(t.text)
+	return t.kind == word && ok && f.shorthand != nil
+}
+
+func mayBeText(t valueType) bool { return t == anyType || t == textType }
+
+func (p *parser) errUnquoted(t token) error {
+	return p.fail(t, "put text in quotes: %s", quote(t.text))
 }
 
 // compare returns the condition for a comparison of a field with a constant. The field may be on
@@ -473,7 +489,7 @@ func numberLiteral(v otlpdata.Value) tracestore.Literal {
 // compareAttribute returns the condition for an attribute, whose type is unknown.
 func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, error) {
 	if !isConstant(right) {
-		return nil, p.fail(right, "put text in quotes: %s", quote(right.text))
+		return nil, p.errUnquoted(right)
 	}
 	v, typ, err := p.constant(right)
 	switch {

@@ -28,6 +28,7 @@ type parser struct {
 	at         int
 	depth      int
 	conditions int
+	groupings  int                // by(...)
 	steps      int                // of regular expressions
 	selected   []tracestore.Field // by select(...)
 }
@@ -260,6 +261,9 @@ func (p *parser) parseArgument() (o tracestore.Operand, typ valueType, err error
 }
 
 func (p *parser) parseBy() (storequery.Stage, error) {
+	if p.groupings++; p.groupings > MaxGroupings {
+		return nil, p.fail(p.peek(), "search has more than %d stages by(...)", MaxGroupings)
+	}
 	by, _, err := p.parseArgument()
 	return storequery.GroupBy{By: by}, err
 }

@@ -114,7 +114,7 @@ func randomCondition(r *rand.Rand) string {
 	case 10:
 		return randomValue(r, 2) + " " + order() + " " + randomValue(r, 2)
 	case 11:
-		return oneFrom(r, `(.a=1)=true error=.b !.c=.d name=.e "x"="y" status=span.s kind!=.k .a=nil nil!=parent.a "a"=~"b" nil=nil`)
+		return oneFrom(r, `(.a=1)=true error=root !.c=.d (error=true)=.b name=.e "x"="y" status=span.s kind!=.k .a=nil nil!=parent.a "a"=~"b" nil=nil`)
 	}
 	return oneFrom(r, "name statusMessage rootName event:name span:parentID .x") + order() +
 		oneFrom(r, "\"\" `a\"\\b` \"\\n\\\"\\xff\\u00fc\" \"true\"")

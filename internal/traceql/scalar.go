@@ -15,14 +15,31 @@ func isAggregate(t token) bool {
 	return false
 }
 
-// startsScalar reports whether a number follows, perhaps in brackets.
+// startsScalar reports whether a number follows, perhaps in brackets. In brackets around stages,
+// such as (count() > 2), there is a comparison or another stage outside of inner brackets.
 func (p *parser) startsScalar() bool {
-	for _, t := range p.tokens[p.at:] {
-		if !t.is("(") {
-			return t.kind == number || t.is("-") || isAggregate(t)
+	at := p.at
+	for p.tokens[at].is("(") {
+		at++
+	}
+	if t := p.tokens[at]; t.kind != number && !t.is("-") && !isAggregate(t) {
+		return false
+	}
+	depth := at - p.at
+	for open := depth; open > 0; at++ { // open: brackets before the number that are not closed yet
+		switch t := p.tokens[at]; {
+		case t.kind == end:
+			return true
+		case t.is("("), t.is("{"):
+			depth++
+		case t.is(")"), t.is("}"):
+			depth--
+			open = min(open, depth)
+		case depth == open && (isComparison(t) || t.is("|")):
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // parseFilter parses a comparison of numbers. left is the first one, or nil. Instead of a filter it

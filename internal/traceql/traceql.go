@@ -17,6 +17,7 @@ const (
 	MaxText         = 16 << 10 // bytes
 	MaxDepth        = 64       // nested brackets
 	MaxConditions   = 256      // conditions; an empty {} counts as one
+	MaxGroupings    = 5        // stages by(...); each may make a group of every span, with values of its own
 	MaxPattern      = 1 << 10  // bytes of one regular expression
 	MaxPatternSteps = 1024     // of all regular expressions, with repetitions expanded
 )

@@ -253,6 +253,7 @@ func TestLimits(t *testing.T) {
 		{"256 conditions", strings.Repeat("{}>>", MaxConditions-1) + "{}", strings.Repeat("{}>>", MaxConditions) + "{}"},
 		{"256 conditions", "{} | select(.a" + strings.Repeat(",.a", MaxConditions-2) + ")",
 			"{} | select(.a" + strings.Repeat(",.a", MaxConditions-1) + ")"},
+		{"5 stages by", "{}" + strings.Repeat("|by(.a)", MaxGroupings), "({}" + strings.Repeat("|by(.a)", MaxGroupings) + ")|by(.a)"},
 		{"maximum is 1024", `{.a=~"` + strings.Repeat("a", MaxPattern) + `"}`, `{.a=~"` + strings.Repeat("a", MaxPattern+1) + `"}`},
 		{"1024 steps", `{.a=~"(a{15}){30}"}`, `{.a=~"(abcdefghi){500}"}`},
 		{"1024 steps", `{.a=~"a{200}"||.b=~"a{200}"}`, `{` + strings.Repeat(`.a=~"a{200}"||`, 5) + `.a}`},
