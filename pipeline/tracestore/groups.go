@@ -82,7 +82,8 @@ type Groups struct {
 //
 // A span without a value of a field belongs to a group whose value is absent. A span with several
 // distinct values of a field counts once for each combination of its values. Only the first
-// storequery.MaxGroupValues values of each field are examined.
+// storequery.MaxGroupValues values of each field are examined, and only the first
+// storequery.MaxGroupCombinations combinations are groups of the span.
 type Group struct {
 	Values [MaxGroupFields]GroupValue // in the order of GroupQuery.By
 	Errors uint64                     // spans with the status error

@@ -1,109 +1,115 @@
 package storequery
 
-import "slices"
-
-// ancestry finds spans with certain ancestors. It visits each span once, even in deep traces.
-type ancestry struct {
-	out   []bool
-	state []uint8
-	path  []int32
-}
-
-// The states of a span.
-const (
-	unvisited uint8 = iota
-	onPath
-	visited
+import (
+	"cmp"
+	"slices"
 )
 
-// descendantsOf reports for each span whether one of its ancestors is in set. A span is not its own
-// ancestor.
-func (a *ancestry) descendantsOf(set []bool, parents []int32) []bool {
-	a.out = append(a.out[:0], make([]bool, len(parents))...)
-	a.state = append(a.state[:0], make([]uint8, len(parents))...)
-	for i := range parents {
-		a.path = a.path[:0]
-		at := int32(i)
-		for ; at >= 0 && a.state[at] == unvisited; at = parents[at] {
-			a.state[at] = onPath
-			a.path = append(a.path, at)
-		}
-		if at >= 0 && a.state[at] == onPath {
-			a.resolveCycle(slices.Index(a.path, at), set)
-		}
-		for _, s := range slices.Backward(a.path) {
-			p := parents[s]
-			a.out[s] = p >= 0 && (set[p] || a.out[p])
-			a.state[s] = visited
-		}
-	}
-	return a.out
+// ancestry answers which spans of a trace are ancestors of others. It numbers the spans once, such
+// that the numbers of a span and its descendants are one range. Spans that are ancestors of each
+// other share a range.
+type ancestry struct {
+	first, end []int32 // by span: its number, and the end of its range
 }
 
-// resolveCycle sets the result for spans that are ancestors of each other: the spans on the path,
-// starting at index from.
-func (a *ancestry) resolveCycle(from int, set []bool) {
-	cycle, n := a.path[from:], 0
-	for _, s := range cycle {
-		if set[s] {
-			n++
-		}
-	}
-	for _, s := range cycle {
-		a.out[s] = n > 1 || n == 1 && !set[s]
-		a.state[s] = visited
-	}
-	a.path = a.path[:from]
-}
+func (a *ancestry) reset() { a.first, a.end = a.first[:0], a.end[:0] }
 
-// ancestorsOf reports for each span whether it is an ancestor of a span in set. A span is not its
-// own ancestor.
-func (a *ancestry) ancestorsOf(set []bool, parents []int32) []bool {
-	a.out = append(a.out[:0], make([]bool, len(parents))...)
-	children, below := make([]int, len(parents)), make([]int, len(parents)) // below: spans in set
-	for _, p := range parents {
-		if p >= 0 {
+// number numbers all spans, unless they are already numbered. It visits each span once, even in
+// deep traces.
+func (a *ancestry) number(parents []int32) {
+	if len(a.first) > 0 {
+		return
+	}
+	n := len(parents)
+	a.first, a.end = slices.Grow(a.first, n)[:n], slices.Grow(a.end, n)[:n]
+	size, children := make([]int32, n), make([]int32, n) // size: of the range; children: not counted yet
+	for i, p := range parents {
+		if size[i] = 1; p >= 0 {
 			children[p]++
 		}
 	}
-	count := func(i int32) int {
-		if set[i] {
-			return below[i] + 1
-		}
-		return below[i]
-	}
-	a.path = a.path[:0] // spans whose children are all counted
+	order := make([]int32, 0, n) // children before their parents; without cycles
 	for i := range parents {
 		if children[i] == 0 {
-			a.path = append(a.path, int32(i))
+			order = append(order, int32(i))
 		}
 	}
-	for n := 0; n < len(a.path); n++ {
-		i := a.path[n]
-		a.out[i] = below[i] > 0
-		if p := parents[i]; p >= 0 {
-			below[p] += count(i)
+	for at := 0; at < len(order); at++ {
+		if p := parents[order[at]]; p >= 0 {
+			size[p] += size[order[at]]
 			if children[p]--; children[p] == 0 {
-				a.path = append(a.path, p)
+				order = append(order, p)
 			}
 		}
 	}
-	for i := range parents { // the others are ancestors of each other
+	next := make([]int32, n) // by span: the number of its next child
+	free := int32(0)
+	for i := range parents { // spans that are still waiting for a child are ancestors of each other
 		if children[i] <= 0 {
 			continue
 		}
-		total, first := 0, int32(i)
-		for at := first; children[at] > 0; at = parents[at] {
-			total += count(at)
-			children[at] = -1
+		first := free
+		for at := int32(i); children[at] > 0; at = parents[at] {
+			next[at], free, children[at] = free+1, free+size[at], -1
 		}
-		for at := first; children[at] < 0; at = parents[at] {
-			own := 0
-			if set[at] {
-				own = 1
-			}
-			a.out[at], children[at] = total > own, 0
+		for at := int32(i); children[at] < 0; at = parents[at] {
+			a.first[at], a.end[at], children[at] = first, free, 0
 		}
 	}
-	return a.out
+	for _, span := range slices.Backward(order) {
+		from := &free
+		if p := parents[span]; p >= 0 {
+			from = &next[p]
+		}
+		a.first[span], next[span] = *from, *from+1
+		*from += size[span]
+		a.end[span] = *from
+	}
+}
+
+// sorted returns spans in the order of their numbers.
+func (a *ancestry) sorted(spans []int32) []int32 {
+	out := slices.Clone(spans)
+	slices.SortFunc(out, func(x, y int32) int { return cmp.Compare(a.first[x], a.first[y]) })
+	return out
+}
+
+// haveAncestor returns the spans of which an ancestor is in a set. A span is not its own ancestor.
+func (a *ancestry) haveAncestor(spans, set []int32) (out []int32) {
+	byNumber := a.sorted(set)
+	at, end := 0, int32(0) // end: of the ranges that begin before the number of the span
+	for _, span := range a.sorted(spans) {
+		for ; at < len(byNumber) && a.first[byNumber[at]] < a.first[span]; at++ {
+			end = max(end, a.end[byNumber[at]])
+		}
+		others := byNumber[at:]
+		if len(others) > 0 && others[0] == span {
+			others = others[1:]
+		}
+		if end > a.first[span] || len(others) > 0 && a.first[others[0]] == a.first[span] {
+			out = append(out, span)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// haveDescendant returns the spans of which a descendant is in a set. A span is not its own
+// descendant.
+func (a *ancestry) haveDescendant(spans, set []int32) (out []int32) {
+	byNumber := a.sorted(set)
+	find := func(number int32) int {
+		at, _ := slices.BinarySearchFunc(byNumber, number, func(s, number int32) int { return cmp.Compare(a.first[s], number) })
+		return at
+	}
+	for _, span := range spans {
+		n := find(a.end[span]) - find(a.first[span])
+		if _, own := slices.BinarySearch(set, span); own {
+			n--
+		}
+		if n > 0 {
+			out = append(out, span)
+		}
+	}
+	return out
 }

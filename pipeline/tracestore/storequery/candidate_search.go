@@ -145,13 +145,10 @@ func (s *candidateSearch) enough(ctx context.Context, position tracestore.Cursor
 	return false, nil
 }
 
-// matcherMemory is the approximate number of bytes that the matcher keeps for a span.
-const matcherMemory = 256
-
 // reserve reserves the memory that the search holds, including a candidate of the given size in
 // bytes.
 func (s *candidateSearch) reserve(candidate int) error {
-	if err := s.memory.Resize(int64(candidate + matcherMemory*s.matcherSpans)); err != nil {
+	if err := s.memory.Resize(int64(candidate + s.matcher.spanMemory()*s.matcherSpans)); err != nil {
 		return err
 	}
 	return s.keptState.reserve()

@@ -24,6 +24,9 @@ const (
 	// MaxGroupValues is the maximum number of distinct values of a field that are examined for each
 	// span.
 	MaxGroupValues = 16
+	// MaxGroupCombinations is the maximum number of groups in which each span counts. In further
+	// groups it counts as Groups.Other.
+	MaxGroupCombinations = MaxGroupValues * MaxGroupValues
 )
 
 // GroupKey is the values of a group.
@@ -107,27 +110,27 @@ func (c *GroupCounter) addTrace(s *tracestore.Summary, start uint64) {
 	c.addValues(&tracestore.Observation{Start: start, Duration: s.End - min(s.Start, s.End), Failed: s.Errors > 0, Count: 1})
 }
 
-// addValues counts a span once for each combination of c.values.
+// addValues counts a span once for each combination of c.values, up to MaxGroupCombinations.
 func (c *GroupCounter) addValues(o *tracestore.Observation) {
 	c.all.Observe(o, c.parts, c.query.Measure)
-	for i := range c.query.By {
+	fields, all := len(c.query.By), 1
+	for i := range fields {
 		if len(c.values[i]) == 0 {
 			c.values[i] = append(c.values[i], tracestore.GroupValue{})
 		}
+		all *= len(c.values[i])
 	}
+	counted := min(all, MaxGroupCombinations)
 	var key GroupKey
-	c.addFrom(0, &key, o)
-}
-
-// addFrom counts a span once for each combination of the values of the fields from number field on.
-func (c *GroupCounter) addFrom(field int, key *GroupKey, o *tracestore.Observation) {
-	if field == len(c.query.By) {
-		c.add(*key, o)
-		return
+	for n := range counted {
+		for i := fields - 1; i >= 0; i-- { // the value of the last field changes first
+			values := c.values[i]
+			key[i] = values[n%len(values)]
+			n /= len(values)
+		}
+		c.add(key, o)
 	}
-	for _, key[field] = range c.values[field] {
-		c.addFrom(field+1, key, o)
-	}
+	c.other += uint64(all-counted) * o.Count
 }
 
 // add counts a span in a group.

@@ -91,6 +91,28 @@ func TestGroupsOfSeveralValues(t *testing.T) {
 	}
 }
 
+// A span with many combinations of values counts in a limited number of groups.
+func TestGroupCombinations(t *testing.T) {
+	span, all := &otlpdata.Span{Name: "op", Start: 1, End: 3}, uint64(1)
+	var by []tracestore.Field
+	for i := range tracestore.MaxGroupFields {
+		key := fmt.Sprint("k", i)
+		by, all = append(by, spanKey(key)), all*MaxGroupValues
+		for v := range MaxGroupValues {
+			span.Attributes = append(span.Attributes, otlpdata.KeyValue{Key: key, Value: otlpdata.StringValue(fmt.Sprint(v))})
+		}
+	}
+	c := NewGroupCounter(tracestore.Query{}, tracestore.GroupQuery{By: by, Limit: tracestore.MaxGroups})
+	c.AddSpan(tracestore.Span{Span: span, Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}})
+	got := c.Answer(1)
+	if got.Distinct != MaxGroupCombinations || got.Other != all-MaxGroupCombinations || got.All.Durations.Count() != 1 {
+		t.Errorf("%d groups, %d others, %d spans", got.Distinct, got.Other, got.All.Durations.Count())
+	}
+	if last := got.Groups[len(got.Groups)-1].Values; last[0].Text != "0" || last[tracestore.MaxGroupFields-1].Text == "0" {
+		t.Errorf("last group is %v", last)
+	}
+}
+
 // Without memory, further groups are counted together, and the result says so.
 func TestGroupMemory(t *testing.T) {
 	field := tracestore.Field{Place: tracestore.Name}

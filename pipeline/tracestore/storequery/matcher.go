@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -21,6 +22,7 @@ type setMatcher struct {
 	needsSummary bool              // conditions or the caller need the summary
 	needsParents bool
 	pipelines    bool                 // the set has a Pipeline
+	divides      bool                 // the set has a GroupBy
 	operands     []tracestore.Operand // of stages, in the order of evaluation
 	parentFields []tracestore.Field   // fields of parents in conditions and operands, without Field.Parent
 
@@ -45,6 +47,7 @@ type setMatcher struct {
 	callSpans    []CallSpan
 	nextCond     int // index of the condition of the next Select
 	ancestry     ancestry
+	marks        []int32 // by span, and one for roots; 0 except during relatives. Empty until needed
 }
 
 // Parents of spans without one.
@@ -67,15 +70,49 @@ type member struct {
 	origin int32 // index of its resource and scope in origins
 }
 
-func newSetMatcher(set SpanSet, also tracestore.Expr) *setMatcher {
+// newSetMatcher returns a matcher for the spans that a set selects and that meet a further
+// condition (nil: none). The caller may read the given fields of selected spans; see each.
+func newSetMatcher(set SpanSet, also tracestore.Expr, fields ...tracestore.Field) *setMatcher {
 	m := &setMatcher{set: simplifySet(set), also: also}
 	m.addConditions(m.set)
+	for _, f := range fields {
+		m.addParentField(f)
+	}
 	if also != nil {
 		m.addConditions(Select{also})
 	}
 	m.truth, m.values = make([][]bool, len(m.conds)), make([][]otlpdata.Value, len(m.operands))
 	m.parentValues = make([][]parentValue, len(m.parentFields))
 	return m
+}
+
+// Approximate numbers of bytes that a matcher keeps for each span.
+const (
+	matcherMemory = 256 // in every search
+	// groupMemory is for a group of one span while a GroupBy divides its group. A group also has
+	// the values of all stages; the capacity of that list grows in advance.
+	groupMemory      = 256
+	groupValueMemory = 2 * int(unsafe.Sizeof(GroupValue{}))
+)
+
+// spanMemory returns the approximate number of bytes that the matcher keeps for each span of a
+// trace.
+func (m *setMatcher) spanMemory() int {
+	bytes := matcherMemory + len(m.conds) + len(m.parentFields)*int(unsafe.Sizeof(parentValue{})) +
+		len(m.operands)*int(unsafe.Sizeof(otlpdata.Value{}))
+	if m.divides {
+		bytes += groupMemory + len(m.operands)*groupValueMemory
+	}
+	return bytes
+}
+
+// reserve reserves memory for the evaluation of a trace. The caller must release it.
+func (m *setMatcher) reserve(ctx context.Context, batches []*otlpdata.Batch) (*tracestore.Memory, error) {
+	spans := 0
+	for _, b := range batches {
+		spans += b.Len()
+	}
+	return tracestore.Reserve(ctx, int64(spans*m.spanMemory()))
 }
 
 // addConditions adds the conditions of a set, and determines what else its evaluation needs.
@@ -102,6 +139,8 @@ func (m *setMatcher) addConditions(set SpanSet) {
 		m.pipelines = true
 		m.addConditions(s.Set)
 		for _, stage := range s.Stages {
+			_, divides := stage.(GroupBy)
+			m.divides = m.divides || divides
 			stageOperands(stage, m.addOperand, m.addConditions)
 		}
 	}
@@ -250,6 +289,8 @@ func (m *setMatcher) reset() {
 	m.starts, m.duplicate, m.summarySpans = m.starts[:0], m.duplicate[:0], m.summarySpans[:0]
 	m.members, m.origins, m.parents, m.nextCond = m.members[:0], m.origins[:0], m.parents[:0], 0
 	m.childCounts, m.nested, m.nextOperand, m.groups = m.childCounts[:0], m.nested[:0], 0, nil
+	m.marks = m.marks[:0]
+	m.ancestry.reset()
 	for i := range m.values {
 		m.values[i] = m.values[i][:0]
 	}
@@ -349,7 +390,13 @@ func (m *setMatcher) selectedBy(set SpanSet) []bool {
 	case Or:
 		return unite(m.selectedBy(s.Left), m.selectedBy(s.Right))
 	case Relation:
-		return m.related(s, m.selectedBy(s.Left), m.selectedBy(s.Right))
+		left, right := m.selectedBy(s.Left), m.selectedBy(s.Right)
+		related := m.related(s, indexes(left), indexes(right))
+		clear(right)
+		for _, i := range related {
+			right[i] = true
+		}
+		return right
 	}
 	m.nextCond++
 	return m.truth[m.nextCond-1]
@@ -370,67 +417,74 @@ func intersect(a, b []bool) {
 	}
 }
 
-// related returns the spans that a relation selects. It changes left and right.
-func (m *setMatcher) related(r Relation, left, right []bool) []bool {
-	if !slices.Contains(right, true) || r.Mode != Unrelated && !slices.Contains(left, true) {
-		clear(right)
-		return right
+// related returns the spans that a relation selects. All lists of spans are in ascending order. It
+// takes time for left and right only, not for the whole trace, because there may be many groups.
+func (m *setMatcher) related(r Relation, left, right []int32) []int32 {
+	if len(right) == 0 || r.Mode != Unrelated && len(left) == 0 {
+		return nil
 	}
 	m.findParents()
-	switch r.Mode {
+	switch related := m.relatives(r.Kind, right, left); r.Mode {
 	case Unrelated:
-		for i, related := range m.relatives(r.Kind, left) {
-			right[i] = right[i] && !related
-		}
-		return right
+		return slices.DeleteFunc(slices.Clone(right), func(i int32) bool {
+			_, found := slices.BinarySearch(related, i)
+			return found
+		})
 	case Both:
-		lefts := slices.Clone(m.relatives(inverse[r.Kind], right))
-		intersect(right, m.relatives(r.Kind, left))
-		intersect(left, lefts)
-		return unite(right, left)
+		return uniteSorted(related, m.relatives(inverse[r.Kind], left, right))
+	default:
+		return related
 	}
-	intersect(right, m.relatives(r.Kind, left))
-	return right
 }
 
 var inverse = [...]RelationKind{Descendant: Ancestor, Child: Parent, Ancestor: Descendant, Parent: Child, Sibling: Sibling}
 
-// relatives returns the spans that have a relation with a span of a set. The result is valid until
-// the next call.
-func (m *setMatcher) relatives(kind RelationKind, set []bool) []bool {
+// relatives returns the given spans that have a relation with a span of a set: for Child, the
+// children of those spans.
+func (m *setMatcher) relatives(kind RelationKind, spans, set []int32) (out []int32) {
 	switch kind {
 	case Descendant:
-		return m.ancestry.descendantsOf(set, m.parents)
+		m.ancestry.number(m.parents)
+		return m.ancestry.haveAncestor(spans, set)
 	case Ancestor:
-		return m.ancestry.ancestorsOf(set, m.parents)
+		m.ancestry.number(m.parents)
+		return m.ancestry.haveDescendant(spans, set)
 	}
-	out := make([]bool, len(set))
-	children := make([]int, len(set)+1) // members of the set with each parent; the last count is of roots
-	parent := func(i int) int {
-		if m.parents[i] == root {
-			return len(set)
-		}
-		return int(m.parents[i])
+	if len(m.marks) == 0 {
+		m.marks = append(m.marks, make([]int32, len(m.starts)+1)...)
 	}
-	for i, in := range set {
-		if p := parent(i); in && p >= 0 {
-			children[p]++
+	for _, i := range set {
+		if at := m.markOf(kind == Child, i); at >= 0 {
+			m.marks[at]++
 		}
 	}
-	for i := range out {
-		switch p := parent(i); {
-		case kind == Parent:
-			out[i] = children[i] > 0
-		case p < 0:
-		case kind == Child:
-			out[i] = p < len(set) && set[p]
-		case set[i]:
-			out[i] = children[p] > 1
-		default:
-			out[i] = children[p] > 0
+	for _, i := range spans {
+		at, least := m.markOf(kind == Parent, i), int32(1)
+		if _, own := slices.BinarySearch(set, i); own && kind == Sibling {
+			least = 2
+		}
+		if at >= 0 && m.marks[at] >= least {
+			out = append(out, i)
+		}
+	}
+	for _, i := range set {
+		if at := m.markOf(kind == Child, i); at >= 0 {
+			m.marks[at] = 0
 		}
 	}
 	return out
+}
+
+// markOf returns the index in marks of a span itself or of its parent, which is after all spans for
+// roots and negative for orphans.
+func (m *setMatcher) markOf(itself bool, span int32) int32 {
+	switch {
+	case itself:
+		return span
+	case m.parents[span] == root:
+		return int32(len(m.starts))
+	}
+	return m.parents[span]
 }
 
 // findParents sets parents, unless they are already set for this trace.

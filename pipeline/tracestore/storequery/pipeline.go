@@ -163,8 +163,8 @@ func (m *setMatcher) groupsOf(ctx context.Context, set SpanSet, of spanGroup) []
 	case Or:
 		spans = uniteSorted(m.spansOf(ctx, s.Left, of), m.spansOf(ctx, s.Right, of))
 	case Relation:
-		left, right := m.mask(m.spansOf(ctx, s.Left, of)), m.mask(m.spansOf(ctx, s.Right, of))
-		spans = indexes(m.related(s, left, right))
+		left, right := m.spansOf(ctx, s.Left, of), m.spansOf(ctx, s.Right, of)
+		spans = m.related(s, left, right)
 	case Pipeline:
 		groups := m.groupsOf(ctx, s.Set, of)
 		for _, stage := range s.Stages {
@@ -203,14 +203,6 @@ func uniteSorted(a, b []int32) []int32 {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-func (m *setMatcher) mask(spans []int32) []bool {
-	mask := make([]bool, len(m.starts))
-	for _, i := range spans {
-		mask[i] = true
-	}
-	return mask
 }
 
 func indexes(mask []bool) (spans []int32) {
@@ -285,9 +277,9 @@ func (m *setMatcher) divide(by GroupBy, g spanGroup) (out []spanGroup) {
 	return out
 }
 
-// filter reports whether a filter holds for a group, and adds the values of its aggregates.
+// filter reports whether a filter holds for a group, and adds the values of its aggregates. No
+// other group uses the rest of the capacity of g.values, see divide.
 func (m *setMatcher) filter(ctx context.Context, f Filter, g spanGroup) (spanGroup, bool) {
-	g.values = slices.Clip(g.values)
 	aggregate := func(o tracestore.Operand) (otlpdata.Value, bool) {
 		a := o.(Aggregate)
 		v, ok := m.aggregate(ctx, a, g)

@@ -92,7 +92,7 @@ func newSetAggregation(ctx context.Context, r tracestore.Reader, q tracestore.Qu
 	s := &setAggregation{search: search{reader: r, query: q, deadline: earlyDeadline(ctx)}, window: windowOf(q), inner: q, want: a}
 	s.memory, _ = tracestore.Reserve(ctx, 0) // cannot fail: it reserves 0 bytes
 	s.charged, _ = tracestore.Reserve(ctx, 0)
-	s.matcher = newSetMatcher(set, simplify(q.Where))
+	s.matcher = newSetMatcher(set, simplify(q.Where), append(slices.Clip(a.Groups.By), a.Groups.Of)...)
 	s.matcher.needsSummary = s.matcher.needsSummary || a.Traces || a.OfTrace
 	if a.Selected != nil {
 		s.chosen = newSetMatcher(withContext(ctx, a.Selected), nil)
@@ -272,7 +272,10 @@ func (s *setAggregation) spansOf(ctx context.Context, ref tracestore.TraceRef) (
 func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceID, spans *otlpdata.Batch) error {
 	n := spans.Len()
 	s.examined += n
-	memory := int64(spans.Size() + 2*matcherMemory*n)
+	memory := int64(spans.Size() + (matcherMemory+s.matcher.spanMemory())*n) // the former for duplicates and the counter
+	if s.chosen != nil {
+		memory += int64(s.chosen.spanMemory() * n)
+	}
 	if err := s.memory.Grow(memory); err != nil {
 		return err
 	}

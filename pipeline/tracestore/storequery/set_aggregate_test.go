@@ -194,6 +194,24 @@ func TestAggregateSetMemory(t *testing.T) {
 	}
 }
 
+// TestGroupsOfParents groups spans by a field of their parents, and measures another one.
+func TestGroupsOfParents(t *testing.T) {
+	store, q := exploredStore(t)
+	a := SetAggregation{}
+	a.Groups = tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name, Parent: true}}, Limit: 10,
+		Measure: tracestore.MeasureTotals, Of: tracestore.Field{Place: tracestore.Duration, Parent: true}}
+	got, err := AggregateSet(t.Context(), store, q, nil, a)
+	if err != nil || got.Groups == nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if text := describeGroups(got.Groups, 1); text != "-: 300/0; often: 240/0; rare: 60/0" {
+		t.Error(text)
+	}
+	if n := got.Groups.All.Numbers[0]; n.Count != 300 || n.Sum != 300*9 {
+		t.Errorf("durations of parents: %+v", n)
+	}
+}
+
 // TestAggregateSetErrors checks requests that cannot be answered at all.
 func TestAggregateSetErrors(t *testing.T) {
 	store, q := exploredStore(t)

@@ -95,7 +95,7 @@ func Evaluate(set SpanSet, trace []tracestore.Span) []bool {
 // and Span.Children are set, which takes more than one pass over the spans. batches must contain
 // all spans of the trace and no others; duplicates are visited once. A span is valid only during
 // the call. An error of visit ends the walk and is returned. Any other error is the error of ctx,
-// or means that a batch cannot be read.
+// means that a batch cannot be read, or that the memory for all queries is exhausted.
 func VisitSelected(
 	ctx context.Context, set SpanSet, id otlpdata.TraceID, ofTrace bool, visit func(tracestore.Span) error, batches ...*otlpdata.Batch,
 ) error {
@@ -104,6 +104,11 @@ func VisitSelected(
 		return visitMatching(ctx, one.Where, visit, walkBatches(batches...))
 	}
 	m.needsSummary = m.needsSummary || ofTrace
+	memory, err := m.reserve(ctx, batches)
+	if err != nil {
+		return err
+	}
+	defer memory.Release()
 	if err := m.evaluate(ctx, id, NewDedup(), walkBatches(batches...)); err != nil {
 		return fmt.Errorf("evaluating the spans of trace %s: %w", id, err)
 	}
@@ -123,6 +128,11 @@ func VisitGroups(
 ) (values [][]GroupValue, err error) {
 	m := newSetMatcher(withContext(ctx, set), nil)
 	m.needsSummary = true
+	memory, err := m.reserve(ctx, batches)
+	if err != nil {
+		return nil, err
+	}
+	defer memory.Release()
 	if err := m.evaluate(ctx, id, NewDedup(), walkBatches(batches...)); err != nil {
 		return nil, fmt.Errorf("evaluating the spans of trace %s: %w", id, err)
 	}

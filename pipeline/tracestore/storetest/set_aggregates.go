@@ -129,5 +129,10 @@ func (s *suite) checkRandomSetAggregate(g *generator) {
 	case a.Facets.Selection != nil && g.IntN(2) == 0:
 		a.Selected = storequery.Select{Where: g.expr(1)}
 	}
+	ofParent := func(f *tracestore.Field) { f.Parent = f.Place.HasKey() && g.IntN(4) == 0 }
+	for i := range a.Groups.By {
+		ofParent(&a.Groups.By[i])
+	}
+	ofParent(&a.Groups.Of)
 	s.checkSetAggregate(1+g.IntN(300), q, s.sent.fullTraces(s, tenant), g.set(g.IntN(3)), a)
 }

@@ -135,33 +135,42 @@ func parentOf(spans []tracestore.Span, self int) int {
 // all is a predicate that is true for everything.
 func all[T any](T) bool { return true }
 
-// selected evaluates a set by its definition.
+// selected evaluates a set on the whole trace by its definition.
 func (w *fullTrace) selected(set storequery.SpanSet) map[int]bool {
+	group := make([]int, len(w.spans))
+	for i := range group {
+		group[i] = i
+	}
+	return w.selectedOf(set, group)
+}
+
+// selectedOf evaluates a set on a group of spans.
+func (w *fullTrace) selectedOf(set storequery.SpanSet, group []int) map[int]bool {
 	out := make(map[int]bool)
 	switch s := set.(type) {
 	case nil:
-		return w.selected(storequery.Select{})
+		return w.selectedOf(storequery.Select{}, group)
 	case storequery.Select:
-		for i := range w.spans {
+		for _, i := range group {
 			if tracestore.Match(s.Where, w.spans[i]) {
 				out[i] = true
 			}
 		}
 	case storequery.And:
-		left, right := w.selected(s.Left), w.selected(s.Right)
+		left, right := w.selectedOf(s.Left, group), w.selectedOf(s.Right, group)
 		if len(left) > 0 && len(right) > 0 {
 			addAll(out, left, right)
 		}
 	case storequery.Or:
-		addAll(out, w.selected(s.Left), w.selected(s.Right))
+		addAll(out, w.selectedOf(s.Left, group), w.selectedOf(s.Right, group))
 	case storequery.Pipeline:
-		for _, g := range w.groups(s) {
+		for _, g := range w.groups(s, group) {
 			for _, i := range g {
 				out[i] = true
 			}
 		}
 	case storequery.Relation:
-		left, right := w.selected(s.Left), w.selected(s.Right)
+		left, right := w.selectedOf(s.Left, group), w.selectedOf(s.Right, group)
 		for r := range right {
 			related := false
 			for l := range left {
@@ -180,14 +189,13 @@ func (w *fullTrace) selected(set storequery.SpanSet) map[int]bool {
 	return out
 }
 
-// groups returns the groups that a pipeline returns. The generator uses only sets without structure
-// in its stages, which depend on no other span.
-func (w *fullTrace) groups(p storequery.Pipeline) (groups [][]int) {
-	if inner, ok := p.Set.(storequery.Pipeline); ok {
-		groups = w.groups(inner)
-	} else {
-		groups = append(groups, slices.Sorted(maps.Keys(w.selected(p.Set))))
+// groups returns the groups that a set returns of a group.
+func (w *fullTrace) groups(set storequery.SpanSet, of []int) [][]int {
+	p, ok := set.(storequery.Pipeline)
+	if !ok {
+		return [][]int{slices.Sorted(maps.Keys(w.selectedOf(set, of)))}
 	}
+	groups := w.groups(p.Set, of)
 	for _, stage := range p.Stages {
 		var next [][]int
 		for _, g := range groups {
@@ -204,8 +212,7 @@ func (w *fullTrace) groups(p storequery.Pipeline) (groups [][]int) {
 func (w *fullTrace) stage(stage storequery.Stage, g []int) (groups [][]int) {
 	switch s := stage.(type) {
 	case storequery.Refine:
-		selected := w.selected(s.Set)
-		return [][]int{slices.DeleteFunc(slices.Clone(g), func(i int) bool { return !selected[i] })}
+		return w.groups(s.Set, g)
 	case storequery.GroupBy:
 		byValue := make(map[string][]int)
 		for _, i := range g {

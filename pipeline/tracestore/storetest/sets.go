@@ -397,6 +397,9 @@ func (g *generator) pipeline(of storequery.SpanSet) storequery.SpanSet {
 			stage = storequery.GroupBy{By: g.operand(2)}
 		case 2:
 			stage = storequery.Refine{Set: g.set(0)}
+			if g.IntN(2) == 0 {
+				stage = storequery.Refine{Set: g.relation(storequery.Select{}, g.set(0))}
+			}
 		case 3, 4:
 			f := storequery.Filter{Op: tracestore.Op(g.IntN(int(tracestore.Ge) + 1)), Left: storequery.Aggregate{Func: storequery.Count},
 				Right: tracestore.Constant{Value: otlpdata.IntValue(int64(g.IntN(4)))}}

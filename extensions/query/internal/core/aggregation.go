@@ -40,8 +40,8 @@ type Aggregation struct {
 	// for Traces and Selected.
 	Set      storequery.SpanSet
 	Traces   bool               // see storequery.SetAggregation
-	OfTrace  bool               // also
-	Selected storequery.SpanSet // also
+	OfTrace  bool               // see storequery.SetAggregation
+	Selected storequery.SpanSet // see storequery.SetAggregation
 	// Durations, if not nil and Set is not nil, receives the durations of the counted spans or
 	// traces.
 	Durations *[]uint64
@@ -96,7 +96,8 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 
 // countsRelatives reports whether facets or groups need whole traces.
 func (a *Aggregation) countsRelatives() bool {
-	return slices.ContainsFunc(slices.Concat(a.Spec.Facets.Fields, a.Spec.Groups.By), func(f tracestore.Field) bool {
+	fields := append(slices.Concat(a.Spec.Facets.Fields, a.Spec.Groups.By), a.Spec.Groups.Of)
+	return slices.ContainsFunc(fields, func(f tracestore.Field) bool {
 		return f.OfTrace() && f.OfSpan()
 	})
 }
