@@ -106,7 +106,7 @@ func mergeAggregates(
 		out.Share = out.Heatmap.Share
 	case out.Facets != nil:
 		out.Spans, out.Share = out.Facets.Spans, out.Facets.Share
-	case out.Groups != nil:
+	case out.Groups != nil && !a.Groups.Adjusted: // adjusted counts are of spans that were not stored
 		out.Spans, out.Errors, out.Share = out.Groups.All.Durations.Count(), out.Groups.All.Errors, out.Groups.Share
 	default:
 		out.Share = totals.merged(out.Spans)
