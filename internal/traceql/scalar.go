@@ -26,7 +26,7 @@ func (p *parser) startsScalar() bool {
 		return false
 	}
 	depth := at - p.at
-	for open := depth; open > 0; at++ { // open: brackets before the number that are not closed yet
+	for open := depth; open > 0 && at < len(p.tokens); at++ { // open: brackets before the number that are not closed yet
 		switch t := p.tokens[at]; {
 		case t.kind == end:
 			return true
