@@ -297,10 +297,10 @@ const (
 	otherIDs = 2 * storequery.MaxFacetDistinct
 )
 
-// withoutIDs returns the condition on the attributes that are counted by value. It leaves out most
-// values of keys with ids, of which there are far more than storequery.MaxFacetDistinct, and which
-// hardly ever occur twice. It keeps the values that occur twice in a sample of the spans and of the
-// selected spans.
+// withoutIDs returns the condition on the attributes that are counted by value. If a key has ids,
+// which are many more than storequery.MaxFacetDistinct and hardly ever occur twice, it leaves out
+// most of its values. It keeps the values that occur twice in a sample of the spans, and those that
+// occur twice among the selected spans.
 func (a *aggregation) withoutIDs(ctx context.Context, from string, t total, p rows.Pair) (condition string, _ error) {
 	if t.spans < 2*idSample || p != rows.PairText && p != rows.PairInt && p != rows.PairFloat {
 		return where.Always, nil

@@ -162,7 +162,7 @@ func (p *parser) compareComputedNil(op token, leftIsNil bool, left, right term) 
 	return e, nil
 }
 
-// compareComputed returns the condition for a comparison of two values, neither of which is nil.
+// compareComputed returns the condition for a comparison of two values. Both are not nil.
 func (p *parser) compareComputed(left term, op token, right term) (tracestore.Expr, error) {
 	for _, side := range []term{left, right} {
 		if side.single && !isConstant(side.tok) && isWordValue(side.tok) && !isShorthand(side.tok) {

@@ -50,7 +50,7 @@ type MetricsNumber struct {
 	Integer bool
 }
 
-// MetricsMath combines two expressions, of which at most one is a MetricsNumber, by +, -, * or /.
+// MetricsMath combines two expressions by +, -, * or /. At most one of them is a MetricsNumber.
 type MetricsMath struct {
 	Op          byte
 	Left, Right MetricsExpr

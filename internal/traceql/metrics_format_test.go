@@ -35,7 +35,7 @@ func (w *metricsPrinter) list(open string, texts []string) {
 	}
 }
 
-// Places of an expression, from those that allow every expression to those of an operand of * or /.
+// Places of an expression. The first allows every expression, the last only operands of * or /.
 const (
 	metricsAny = iota
 	metricsSum

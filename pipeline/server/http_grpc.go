@@ -14,10 +14,10 @@ import (
 )
 
 // AddGRPC returns a gRPC server on the port of s, with the same TLS, authentication, tenancy and
-// limit on connections, and messages of at most maxMessageMiB. s passes on connections that begin
-// with HTTP/2 and, with TLS, those of clients that offer only HTTP/2, as gRPC clients do; browsers
-// use HTTP/1.1. s also starts, hands over and stops the gRPC server. opts are as in [NewGRPC]. Call
-// AddGRPC before Start, at most once.
+// limit on connections, and messages of at most maxMessageMiB. Without TLS, it serves the
+// connections that begin with HTTP/2. With TLS, it serves clients that offer only HTTP/2, such as
+// gRPC clients; browsers use HTTP/1.1. s also starts, hands over and stops the gRPC server. opts
+// are as in [NewGRPC]. Call AddGRPC before Start, at most once.
 func (s *HTTP) AddGRPC(maxMessageMiB int, opts ...grpc.ServerOption) (*GRPC, error) {
 	registerCompressors()
 	of := s.acceptor
@@ -113,7 +113,7 @@ func (c *sharedConn) Close() error {
 	return err
 }
 
-// startedConn is a connection of which some bytes were read.
+// startedConn is a connection whose first bytes were already read.
 type startedConn struct {
 	*countedConn
 	start []byte

@@ -108,8 +108,8 @@ func TestGRPCOnAnHTTPPort(t *testing.T) {
 	}
 }
 
-// With TLS, clients that offer only HTTP/2 reach gRPC. Clients that offer both, as browsers do, use
-// HTTP/1.1.
+// TestGRPCOnAnHTTPPortWithTLS checks that a client uses gRPC if it offers only HTTP/2, and HTTP/1.1
+// if it offers both, such as a browser.
 func TestGRPCOnAnHTTPPortWithTLS(t *testing.T) {
 	_, files, pool, client := authority(t)
 	f := newFixture(t, 8<<20)

@@ -156,8 +156,8 @@ func reloadOptions(set pipeline.Settings, what string, interval pipeline.Duratio
 	return certs.NewReloadOptions(set.Logger, set.Env.Now, what, interval.Std())
 }
 
-// addProtocol announces another protocol in the TLS handshake, for clients that offer none of those
-// before. It must be called before load.
+// addProtocol adds a protocol that clients can choose in the TLS handshake. Earlier protocols have
+// precedence. It must be called before load.
 func (s *security) addProtocol(name string) {
 	if s.tlsBase != nil {
 		s.tlsBase.NextProtos = append(s.tlsBase.NextProtos, name)

@@ -74,7 +74,7 @@ func (a *ancestry) sorted(spans []int32) []int32 {
 	return out
 }
 
-// haveAncestor returns the spans of which an ancestor is in a set. A span is not its own ancestor.
+// haveAncestor returns the spans with an ancestor in a set. A span is not its own ancestor.
 func (a *ancestry) haveAncestor(spans, set []int32) (out []int32) {
 	byNumber := a.sorted(set)
 	at, end := 0, int32(0) // end: of the ranges that begin before the number of the span

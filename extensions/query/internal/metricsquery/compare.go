@@ -221,8 +221,8 @@ func (c *comparison) add(at, side int, facets []tracestore.Facet) error {
 	return c.slot.HoldMore(added)
 }
 
-// series returns the series of the most frequent values of each field. Of too many series, those of
-// the least frequent fields are left out, so that both sides have the same fields.
+// series returns the series of the most frequent values of each field. If there are too many, it
+// leaves out whole fields, the least frequent ones, so that both sides have the same fields.
 func (c *comparison) series(top int) (list []Series, _ error) {
 	spans := func(f *comparedField) uint64 { return f.sides[inSelection].spans + f.sides[inBaseline].spans }
 	fields := slices.SortedFunc(maps.Values(c.fields), func(a, b *comparedField) int {
