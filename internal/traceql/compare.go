@@ -289,6 +289,7 @@ func cond(f field, op token, value tracestore.Literal) tracestore.Cond {
 	return tracestore.Cond{Field: f.Field, Op: opOf(op), Value: value}
 }
 
+// opOf returns the operator for a comparison other than =~ and !~.
 func opOf(op token) tracestore.Op {
 	switch op.text {
 	case "!=":

@@ -289,7 +289,7 @@ func (p *parser) condition(t term) (tracestore.Expr, error) {
 	case t.isCondition():
 		return t.expr, nil
 	case !t.single && t.typ == anyType:
-		return tracestore.Or{}, nil // a number
+		return tracestore.Or{}, nil // never true: arithmetic with attributes results in a number
 	case !t.single:
 		return nil, p.fail(tok, "not a condition but a number; compare it with a value")
 	case tok.isWord("true"):

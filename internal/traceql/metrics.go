@@ -336,7 +336,7 @@ func (p *metricsParser) pipeline(at int) (MetricsExpr, error) {
 		if s.Function == MetricsComparing {
 			return nil, p.fail(by, "compare(...) has no by(...)")
 		}
-		if s.By, err = p.fieldList(by, MaxMetricsFields); err != nil {
+		if s.By, err = p.fieldList(by); err != nil {
 			return nil, err
 		}
 	}
@@ -466,8 +466,8 @@ func (p *metricsParser) metricsField() (f MetricsField, err error) {
 	return MetricsField{one.Field, p.text[t.begin:t.end]}, nil
 }
 
-// fieldList parses fields in parentheses.
-func (p *metricsParser) fieldList(by token, limit int) (fields []MetricsField, err error) {
+// fieldList parses the fields of by, in parentheses.
+func (p *metricsParser) fieldList(by token) (fields []MetricsField, err error) {
 	if t := p.takeToken(); !t.is("(") {
 		return nil, p.fail(t, "expected ( after by")
 	}
@@ -486,22 +486,18 @@ func (p *metricsParser) fieldList(by token, limit int) (fields []MetricsField, e
 	if t := p.takeToken(); !t.is(")") {
 		return nil, p.fail(t, "expected , or ) in by(...), found %s", describe(t))
 	}
-	if len(fields) > limit {
-		return nil, p.fail(by, "metrics group by %d values not yet supported", len(fields))
+	if len(fields) > MaxMetricsFields {
+		return nil, p.fail(by, "by(...) has %d fields; the maximum is %d", len(fields), MaxMetricsFields)
 	}
 	return fields, nil
 }
-
-var metricsComparisons = map[string]tracestore.Op{"=": tracestore.Eq, "!=": tracestore.Ne, "<": tracestore.Lt, "<=": tracestore.Le,
-	">": tracestore.Gt, ">=": tracestore.Ge}
 
 // secondStages parses filters, topk and bottomk.
 func (p *metricsParser) secondStages(e MetricsExpr) (MetricsExpr, error) {
 	for {
 		t := p.peek()
-		op, compares := metricsComparisons[t.text]
 		switch {
-		case t.kind == operator && compares:
+		case isComparison(t) && !t.is("=~") && !t.is("!~"):
 			p.takeToken()
 			p.durations = true
 			n, err := p.sum()
@@ -513,7 +509,7 @@ func (p *metricsParser) secondStages(e MetricsExpr) (MetricsExpr, error) {
 			if !constant {
 				return nil, p.fail(t, "samples can be compared only with numbers")
 			}
-			e = MetricsFilter{e, op, value}
+			e = MetricsFilter{e, opOf(t), value}
 		case t.is("|"):
 			p.takeToken()
 			name := p.takeToken()

@@ -68,11 +68,7 @@ func (w *metricsPrinter) expr(e MetricsExpr, place int) {
 		w.expr(e.Right, own+1)
 	case MetricsFilter:
 		w.expr(e.Expr, metricsAny)
-		for text, op := range metricsComparisons {
-			if op == e.Op {
-				w.WriteString(" " + text + " ")
-			}
-		}
+		w.WriteString(opText(e.Op))
 		w.number(e.Value)
 	case MetricsTop:
 		w.expr(e.Expr, metricsAny)

@@ -57,7 +57,7 @@ func TestMetricsErrors(t *testing.T) {
 		`1 + 2`:                                            "column 1: not a metrics query",
 		`{} | rate(duration)`:                              "column 11: rate has no arguments",
 		`{} | rate() by name`:                              "column 16: expected ( after by",
-		`{} | rate() by (.a,.b,.c,.d,.e,.f)`:               "column 13: metrics group by 6 values not yet supported",
+		`{} | rate() by (.a,.b,.c,.d,.e,.f)`:               "column 13: by(...) has 6 fields; the maximum is 5",
 		`{ nothing = } | rate()`:                           "column 13: expected",
 		`{} | sum_over_time()`:                             "column 20: expected a field",
 		`{} | quantile_over_time(duration)`:                "column 33: expected a comma and quantiles",

@@ -248,7 +248,7 @@ func (c *comparison) series(top int) (list []Series, _ error) {
 	looksLike, n := make([]bool, shown), 0
 	for i := range looksLike {
 		both := slices.Concat(values[i][inSelection], values[i][inBaseline])
-		if looksLike[i] = slices.ContainsFunc(both, func(v *comparedValue) bool { return looksLikeNumber(v.text) }); looksLike[i] {
+		if looksLike[i] = slices.ContainsFunc(both, func(v *comparedValue) bool { return core.LooksLikeNumber(v.text) }); looksLike[i] {
 			n++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -34,7 +35,7 @@ func (r *run) addExemplars(s *traceql.MetricsStage, list []Series) error {
 	agg := r.aggregation(s.Set, r.window())
 	agg.Spec.Exemplars, agg.MaxSpans = r.exemplars, exemplarSpans
 	if s.Function.HasField() && s.Of.Place.HasKey() {
-		number := isNumber(s.Of.Field)
+		number := core.HasNumber(s.Of.Field)
 		if agg.Where != nil {
 			number = tracestore.And{agg.Where, number}
 		}

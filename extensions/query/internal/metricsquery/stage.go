@@ -2,7 +2,6 @@ package metricsquery
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -209,7 +208,7 @@ func octaveOf(bucket int) int {
 func (r *run) labelsOf(by []traceql.MetricsField, groups []tracestore.Group) ([][]Label, error) {
 	out := make([][]Label, len(groups))
 	for i, f := range by {
-		looksLike := func(g tracestore.Group) bool { return looksLikeNumber(g.Values[i].Text) }
+		looksLike := func(g tracestore.Group) bool { return core.LooksLikeNumber(g.Values[i].Text) }
 		numeric, err := r.hasNumbers(f.Field, slices.ContainsFunc(groups, looksLike), r.slot.Limits().Aggregated)
 		if err != nil {
 			return nil, err
@@ -221,34 +220,13 @@ func (r *run) labelsOf(by []traceql.MetricsField, groups []tracestore.Group) ([]
 	return out, nil
 }
 
-// looksLikeNumber reports whether a text may be a number of an attribute.
-func looksLikeNumber(text string) bool {
-	_, err := strconv.ParseFloat(text, 64)
-	return err == nil
-}
-
-// isNumber returns the condition that a field has a number.
-func isNumber(f tracestore.Field) tracestore.Expr {
-	return tracestore.Cond{Field: f, Op: tracestore.Ge, Value: tracestore.Number(math.Inf(-1))}
-}
-
 // hasNumbers reports whether values of a field that look like numbers are numbers. It examines at
 // most the given number of spans, and none if no value looks like a number.
 func (r *run) hasNumbers(f tracestore.Field, looksLike bool, spans int) (bool, error) {
 	if f.Key == "" || !looksLike {
 		return false, nil
 	}
-	w := r.window()
-	results, err := r.slot.Store().Find(r.slot.Context(), tracestore.Query{
-		Tenant: r.slot.Tenant(), From: w.From, To: w.To, Limit: 1, Budget: tracestore.Budget{Spans: spans}, Where: isNumber(f),
-	}, tracestore.WantIDs)
-	if err != nil {
-		return false, err
-	}
-	for _, err := range results.All {
-		return err == nil, err
-	}
-	return false, nil
+	return r.slot.HasNumbers(f, r.window(), spans)
 }
 
 // typedValue returns the value of a label.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -277,28 +276,12 @@ func sampledValues(slot *core.Slot, q *valuesRequest) (names core.Names[string],
 	return names, true, nil
 }
 
-// hasNumbers reports whether values of a field that look like numbers are numbers. Catalogs list
-// values as text.
+// hasNumbers reports whether values of a field that look like numbers are numbers.
 func hasNumbers(slot *core.Slot, f tracestore.Field, texts []string) (bool, error) {
-	if f.Key == "" || !slices.ContainsFunc(texts, isNumber) {
+	if f.Key == "" || !slices.ContainsFunc(texts, core.LooksLikeNumber) {
 		return false, nil
 	}
-	any := tracestore.Cond{Field: f, Op: tracestore.Ge, Value: tracestore.Number(math.Inf(-1))}
-	results, err := slot.Store().Find(slot.Context(), tracestore.Query{
-		Tenant: slot.Tenant(), Where: any, Limit: 1, Budget: tracestore.Budget{Spans: slot.Limits().Aggregated},
-	}, tracestore.WantIDs)
-	if err != nil {
-		return false, err
-	}
-	for _, err := range results.All {
-		return err == nil, err
-	}
-	return false, nil
-}
-
-func isNumber(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil
+	return slot.HasNumbers(f, core.Window{}, slot.Limits().Aggregated)
 }
 
 // typeOf returns the type of a value. Data sources need it to write the value in a search.
@@ -310,7 +293,7 @@ func typeOf(f tracestore.Field, text string, numeric bool) string {
 		return "string"
 	case text == "true" || text == "false":
 		return "bool"
-	case !numeric || !isNumber(text):
+	case !numeric || !core.LooksLikeNumber(text):
 		return "string"
 	}
 	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
