@@ -26,7 +26,7 @@ import (
 const passwordsConfig = `
 receivers: {otlp: {protocols: {
   grpc: {endpoint: "localhost:0", auth: &auth {htpasswd_file: %[1]q,
-    password_checks: {min_delay: 1h, max_delay: 1h}}, trusted_proxies: [127.0.0.1, "::1"]},
+    password_checks: {min_delay: 1h, max_delay: 1h, wait_timeout: 1m}}, trusted_proxies: [127.0.0.1, "::1"]},
   http: {endpoint: "localhost:0", auth: *auth, trusted_proxies: [127.0.0.1, "::1"]}}}}
 exporters: {nop: }
 extensions: {admin: {endpoint: "localhost:0"}}
