@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -113,14 +114,7 @@ func Run(slot *core.Slot, q *Query) (Result, error) {
 		list = list[:limit]
 	}
 	sortSeries(list)
-	out := Result{Times: r.times, Series: list, Scanned: r.scanned}
-	for i, text := range r.partial {
-		if i > 0 {
-			out.Partial += "; "
-		}
-		out.Partial += text
-	}
-	return out, nil
+	return Result{Times: r.times, Series: list, Partial: strings.Join(r.partial, "; "), Scanned: r.scanned}, nil
 }
 
 // stages returns the number of functions in an expression.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -90,12 +89,6 @@ func parseMetricsQuery(text string) (traceql.MetricsQuery, error) {
 	}
 	if _, err := traceql.Parse(text); err == nil {
 		return q, errors.New("not a metrics query: add a function, such as | rate()")
-	}
-	switch {
-	case strings.HasPrefix(mistake.Msg, "limit must be"):
-		return q, errors.New("compiling query: " + mistake.Msg)
-	case strings.HasPrefix(mistake.Msg, "metrics group by"):
-		return q, errors.New(mistake.Msg)
 	}
 	line, column := mistake.Position()
 	return q, fmt.Errorf("parse error at line %d, col %d: %s", line, column, mistake.Msg)
