@@ -60,8 +60,6 @@ func parseSearch(v url.Values, now time.Time) (s core.Search, err error) {
 
 func checkSearch(s *core.Search) error {
 	switch {
-	case s.Service == "" && s.Set == nil && len(s.IDs) == 0:
-		return errNoService
 	case s.Set != nil && s.From.After(s.To): // without q, existing clients expect an empty result
 		return errWindow
 	case s.MinDuration != 0 && s.MaxDuration != 0 && s.MaxDuration < s.MinDuration:
