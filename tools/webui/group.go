@@ -15,12 +15,12 @@ const (
 	smallSize = 3072 // a group with fewer bytes of chunks and style sheets is joined with another one
 )
 
-// group is a script of the build, and its style sheet.
+// group is a script of the build.
 type group struct {
 	name      string
 	chunks    []string
 	script    string
-	style     string
+	sheet     string          // name of its style sheet, which several groups may have; "" if it has none
 	imports   map[string]bool // names of the groups that it needs, also its own
 	everyPage bool            // loaded with every page
 }
@@ -97,15 +97,38 @@ func (b *bundle) makeGroups() error {
 			return fmt.Errorf("%s: another part of the web UI has the same name; rename the source", c.entry)
 		}
 	}
-	for _, s := range b.sheets {
-		b.chunks[s.chunk].group.style += s.text
-	}
 	for _, c := range b.chunks {
 		for _, i := range c.imports {
 			c.group.imports[b.chunks[i].group.name] = true
 		}
 	}
+	b.makeSheets(isPage, importers)
 	return b.checkCycles()
+}
+
+// makeSheets joins the style sheets of each group, and those of the groups that the same pages load
+// after their start.
+func (b *bundle) makeSheets(isPage func(string) bool, importers map[string][]string) {
+	atStart := map[*group]bool{}
+	for name, c := range b.chunks {
+		if isPage(name) {
+			for _, g := range b.start(c.group) {
+				atStart[g] = true
+			}
+		}
+	}
+	for _, s := range b.sheets {
+		c := b.chunks[s.chunk]
+		g := c.group
+		switch {
+		case g.sheet != "":
+		case g.everyPage || atStart[g]:
+			g.sheet = g.name
+		default:
+			g.sheet = b.groupName(strings.Join(b.rootImports(c.users, importers), " ")) + "-later"
+		}
+		b.styles[g.sheet] += s.text
+	}
 }
 
 // countUsers notes the entry points that need each chunk, without those that can only be imported

@@ -223,8 +223,9 @@ func (l *linker) files(g *group) (files []string) {
 		if !n.everyPage && n != g {
 			files = append(files, scriptOf(n.name))
 		}
-		if !n.everyPage && n.style != "" {
-			files = append(files, "./"+n.name+"-"+hashPlace+".css")
+		style := "./" + n.sheet + "-" + hashPlace + ".css"
+		if !n.everyPage && n.sheet != "" && !slices.Contains(files, style) {
+			files = append(files, style)
 		}
 	}
 	return files

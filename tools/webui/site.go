@@ -97,7 +97,10 @@ func (s *site) addBundle(ui, entry string, sheets []string, workers map[string]s
 	}
 	sum := sha256.New()
 	for _, name := range sorted(b.groups) {
-		fmt.Fprintf(sum, "%q%q%q", name, b.groups[name].script, b.groups[name].style)
+		fmt.Fprintf(sum, "%q%q", name, b.groups[name].script)
+	}
+	for _, name := range sorted(b.styles) {
+		fmt.Fprintf(sum, "%q%q", name, b.styles[name])
 	}
 	b.hash = hex.EncodeToString(sum.Sum(nil))[:8]
 	for name, content := range b.assets {
@@ -105,9 +108,9 @@ func (s *site) addBundle(ui, entry string, sheets []string, workers map[string]s
 	}
 	for name, g := range b.groups {
 		s.files[b.file(name, ".js")] = strings.ReplaceAll(g.script, hashPlace, b.hash)
-		if g.style != "" {
-			s.files[b.file(name, ".css")] = g.style
-		}
+	}
+	for name, text := range b.styles {
+		s.files[b.file(name, ".css")] = text
 	}
 	return b, nil
 }
@@ -156,8 +159,8 @@ func (s *site) addIndex(ui string, b *bundle) error {
 		if g.everyPage && g != root {
 			tags += fmt.Sprintf("    <link rel=\"modulepreload\" crossorigin href=\"./%s\">\n", b.file(name, ".js"))
 		}
-		if g.everyPage && g.style != "" {
-			tags += fmt.Sprintf("    <link rel=\"stylesheet\" crossorigin href=\"./%s\">\n", b.file(name, ".css"))
+		if g.everyPage && g.sheet != "" {
+			tags += fmt.Sprintf("    <link rel=\"stylesheet\" crossorigin href=\"./%s\">\n", b.file(g.sheet, ".css"))
 		}
 	}
 	before, after, found := strings.Cut(string(page), scriptTag)
@@ -199,7 +202,7 @@ func (s *site) notePages(b *bundle) {
 			}
 			var files []string
 			for _, g := range needed {
-				files = append(files, b.file(g.name, ".js"), b.file(g.name, ".css"))
+				files = append(files, b.file(g.name, ".js"), b.file(g.sheet, ".css"))
 			}
 			s.pages[page.name] = files
 		}

@@ -18,6 +18,7 @@ type bundle struct {
 	chunks map[string]*chunk
 	groups map[string]*group
 	sheets []sheet           // in the order of their rules
+	styles map[string]string // text of the style sheets of the build, by name
 	inputs []string          // sources, each after those that it imports
 	assets map[string]string // fonts and texts, by name
 	hash   string            // of all files
@@ -108,7 +109,7 @@ func split(ui, entry string, sheets []string) (*bundle, error) {
 	for _, f := range result.OutputFiles {
 		texts[filepath.Base(f.Path)] = string(f.Contents)
 	}
-	b := &bundle{chunks: map[string]*chunk{}, groups: map[string]*group{}, assets: map[string]string{}}
+	b := &bundle{chunks: map[string]*chunk{}, groups: map[string]*group{}, styles: map[string]string{}, assets: map[string]string{}}
 	styles, chunkOf := map[string]string{}, map[string]string{} // by source
 	for file, out := range meta.Outputs {
 		name := filepath.Base(file)

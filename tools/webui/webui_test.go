@@ -66,6 +66,16 @@ func TestFiles(t *testing.T) {
 			t.Errorf("nothing loads %s", name)
 		}
 	}
+	// A name that a style sheet does not have, or that is calculated, keeps the table of all names.
+	table := regexp.MustCompile(`\((\w)=>\(\w(?:\.\w+|\["[^"]+"\])="\w+",.{0,60}`)
+	for name, content := range all {
+		if !strings.HasSuffix(name, ".js.gz") {
+			continue
+		}
+		if found := table.FindString(unzip(t, content)); found != "" {
+			t.Errorf("%s has a table of classes, %s: use names of the style sheet only as css.name", name, found)
+		}
+	}
 	page := unzip(t, all["index.html.gz"])
 	for _, want := range []string{`<base href="/">`, `<script type="application/json" id="boot">{}</script>`, `<link rel="modulepreload"`, `<link rel="preload" as="font" type="font/woff2" crossorigin href="./assets/inter-`} {
 		if !strings.Contains(page, want) {
@@ -142,6 +152,36 @@ func TestSmallUI(t *testing.T) {
 		}
 		if !slices.Equal(tags, want) {
 			t.Errorf("%s: %q, want %q", name, tags, want)
+		}
+	}
+}
+
+// TestLaterSheets builds a page that imports two sources with style sheets later. These are one
+// file.
+func TestLaterSheets(t *testing.T) {
+	t.Parallel()
+	s, err := build(smallUI(t, map[string]string{
+		"src/pages/styled.ts": "import css from './styled.module.css';\nexport const a = [css.title, import('../one'), import('../two')];\n",
+		"src/one.ts":          "import css from './one.module.css';\nexport const a = css.title;\n",
+		"src/two.ts":          "import css from './two.module.css';\nexport const a = css.title;\n",
+		"src/one.module.css":  ".title { color: green }\n",
+		"src/two.module.css":  ".title { color: blue }\n",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if style := match(t, s.files, "assets/styled-later-????????.css"); !strings.Contains(style, "green") || !strings.Contains(style, "#00f") {
+		t.Errorf("style sheet: %s", style)
+	}
+	script := match(t, s.files, "assets/styled-????????.js")
+	for _, name := range []string{"one", "two"} {
+		if want := regexp.MustCompile(`import\("\./` + name + `-[0-9a-f]{8}\.js"\),"\./styled-later-[0-9a-f]{8}\.css"`); !want.MatchString(script) {
+			t.Errorf("no %s: %s", want, script)
+		}
+	}
+	for _, file := range s.pages["styled"] {
+		if strings.Contains(file, "later") {
+			t.Errorf("the page needs %s at its start", file)
 		}
 	}
 }

@@ -87,11 +87,14 @@ function Difference({ ns, differs }: { ns: number; differs: boolean }) {
   return <div class={classes(css.num, css.difference, arrow && (ns > 0 ? css.more : css.less))} role="gridcell">{arrow}{signed(ns)}</div>;
 }
 
+const more = [css.more2, css.more3, css.more4];
+const less = [css.less2, css.less3, css.less4];
+
 /** The difference of own times from a line: longer to the right. */
 function OwnBar({ own, max }: { own: number; max: number }) {
   const share = max > 0 ? Math.abs(own) / max : 0;
   if (share < 0.005) return null;
   const width = share * (own > 0 ? 66 : 28);
-  const step = share > 0.35 ? 4 : share > 0.12 ? 3 : 2;
-  return <i class={classes(css.ownBar, css[`${own > 0 ? 'more' : 'less'}${step}`])} style={{ left: `${own > 0 ? 30 : 30 - width}%`, width: `${width}%` }} />;
+  const step = share > 0.35 ? 2 : share > 0.12 ? 1 : 0;
+  return <i class={classes(css.ownBar, (own > 0 ? more : less)[step])} style={{ left: `${own > 0 ? 30 : 30 - width}%`, width: `${width}%` }} />;
 }

@@ -29,7 +29,7 @@ export function GroupDetail({ g, data, run }: { g: ErrorGroup; data: Errors; run
           <h2>{t('Newest example')}</h2>
           <Example g={g} />
         </div>
-        <div class={css.side}>
+        <div>
           <dl class={css.facts}>
             <Fact name={t('First seen')}><Time at={g.first} precision={1} withAge /></Fact>
             <Fact name={t('Last seen')}><Time at={g.last} precision={1} withAge /></Fact>
@@ -93,7 +93,7 @@ function SetApart({ q, compared, run }: { q: string; compared: string; run: Run 
       {found?.length === 0 && <p class={css.none}>{t('No attribute is much more frequent than on other spans of the same operations.')}</p>}
       <ul>
         {found?.map((a) => (
-          <li key={a.field} class={css.apart}>
+          <li key={a.field}>
             <a href={link({ page: 'explore' }, { q: addCondition(q, a.field, '=', a.value) })} title={a.value}><b>{fieldLabel(a.field)}</b> = {a.value || t('(empty)')}</a>
             <span>{t('{failed}, others {others}', { failed: percent(a.failed), others: percent(a.others) })}</span>
             <i class={css.track} aria-hidden="true"><i class={css.failed} style={{ width: `${a.failed * 100}%` }} /></i>

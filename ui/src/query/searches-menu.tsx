@@ -9,7 +9,7 @@ const Panel = lazy(() => import('./searches-panel'));
 /** Saved and last searches of this browser. */
 export function SearchesMenu({ onChoose }: { onChoose: (text: string) => void }) {
   return (
-    <Popover label={t('Saved and recent searches')} align="end" trigger={(props) => <Button {...props} class={css.trigger} aria-label={t('Saved and recent searches')} icon="clock"><span class={css.word}>{t('Saved')}</span></Button>}>
+    <Popover label={t('Saved and recent searches')} align="end" trigger={(props) => <Button {...props} aria-label={t('Saved and recent searches')} icon="clock"><span class={css.word}>{t('Saved')}</span></Button>}>
       {(close) => <Panel close={close} onChoose={(text) => { close(); onChoose(text); }} />}
     </Popover>
   );

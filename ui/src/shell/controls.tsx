@@ -31,7 +31,7 @@ export function Button({ kind = 'default', icon, label, opens, children, class: 
     <button
       type="button"
       {...rest}
-      class={classes(css.button, css[kind], iconOnly && css.iconOnly, on && css.on, typeof extra === 'string' && extra)}
+      class={classes(css.button, kind === 'primary' ? css.primary : kind === 'quiet' && css.quiet, iconOnly && css.iconOnly, on && css.on, typeof extra === 'string' && extra)}
       aria-label={rest['aria-label'] ?? (iconOnly ? label : undefined)}
       title={rest.title ?? label}
     >
@@ -86,9 +86,11 @@ export function Chip({ label, children, onEdit, onRemove, title }: { label?: str
   );
 }
 
+const badges = { plain: '', error: css['badge-error'], warn: css['badge-warn'], ok: css['badge-ok'], accent: css['badge-accent'] };
+
 /** A count or state inside a row. */
-export function Badge({ kind = 'plain', children, title }: { kind?: 'plain' | 'error' | 'warn' | 'ok' | 'accent'; children: ComponentChildren; title?: string }) {
-  return <span class={classes(css.badge, kind !== 'plain' && css[`badge-${kind}`])} title={title}>{children}</span>;
+export function Badge({ kind = 'plain', children, title }: { kind?: keyof typeof badges; children: ComponentChildren; title?: string }) {
+  return <span class={classes(css.badge, badges[kind])} title={title}>{children}</span>;
 }
 
 /** A tab: `count` is printed after the label. */

@@ -48,25 +48,30 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
 const marks = {
   error: {
     label: t('error'),
+    class: css.error,
     shape: <><path d="M4.5 1h5L13 4.5v5L9.5 13h-5L1 9.5v-5Z" fill="currentColor" /><path d="M7 3.8v3.9" stroke="var(--bg)" stroke-width="1.6" stroke-linecap="round" /><circle cx="7" cy="10" r=".95" fill="var(--bg)" /></>,
   },
   errorChild: {
     label: t('error in a child'),
+    class: css.errorChild,
     shape: <><path d="M4.8 1.7h4.4l3.1 3.1v4.4l-3.1 3.1H4.8L1.7 9.2V4.8Z" fill="none" stroke="currentColor" stroke-width="1.3" /><path d="M7 4.3v3.2" stroke="currentColor" stroke-width="1.4" stroke-linecap="round" /><circle cx="7" cy="9.7" r=".8" fill="currentColor" /></>,
   },
   warn: {
     label: t('warning'),
+    class: css.warn,
     shape: <><path d="M7 1.3 13.3 12.5H.7Z" fill="currentColor" /><path d="M7 5.2v3.4" stroke="var(--bg)" stroke-width="1.5" stroke-linecap="round" /><circle cx="7" cy="10.6" r=".85" fill="var(--bg)" /></>,
   },
   ok: {
     label: t('ok'),
+    class: css.ok,
     shape: <g fill="none" stroke="currentColor" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round"><circle cx="7" cy="7" r="5.3" /><path d="m4.7 7.2 1.7 1.7 3-3.4" /></g>,
   },
   partial: {
     label: t('partial'),
+    class: css.partial,
     shape: <><circle cx="7" cy="7" r="5.3" fill="none" stroke="currentColor" stroke-width="1.4" /><path d="M7 1.7a5.3 5.3 0 0 1 0 10.6Z" fill="currentColor" /></>,
   },
-} satisfies Record<string, { label: string; shape: ComponentChildren }>;
+} satisfies Record<string, { label: string; class: string; shape: ComponentChildren }>;
 
 /** Kind of a status mark. */
 export type MarkKind = keyof typeof marks;
@@ -74,7 +79,7 @@ export type MarkKind = keyof typeof marks;
 /** A status mark: its shape has a meaning without its color. `label=""` makes it decorative, where a word beside it says the same. */
 export function Mark({ kind, size = 14, label = marks[kind].label }: { kind: MarkKind; size?: number; label?: string }) {
   const named = label ? { role: 'img' as const, 'aria-label': label } : { 'aria-hidden': 'true' as const };
-  return <svg class={css[kind]} width={size} height={size} viewBox="0 0 14 14" {...named}>{marks[kind].shape}</svg>;
+  return <svg class={marks[kind].class} width={size} height={size} viewBox="0 0 14 14" {...named}>{marks[kind].shape}</svg>;
 }
 
 /** The mark of the program. */

@@ -31,8 +31,8 @@ export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | nul
       <span class={css.grow} />
       <Find state={state} />
       <Menu label={t('Minimum duration')} align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? t('At least {min}', { min: axisDuration(state.min.value) }) : t('Any duration')}</Button>} />
-      {timed && state.canBreak.value && <Button kind="quiet" class={css.path} aria-pressed={state.breaks.value} title={t('No span runs during {idle} of {total}. Shorten long idle times on the time axis (i)', { idle: duration(state.model.value.idle), total: duration(state.model.value.duration) })} onClick={() => toggleBreaks(state)}>{t('Skip idle')}{' '}<kbd>i</kbd></Button>}
-      {timed && <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title={t('Show time on the critical path solid (c)')} onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>{t('Critical path')}{' '}<kbd>c</kbd></Button>}
+      {timed && state.canBreak.value && <Button kind="quiet" aria-pressed={state.breaks.value} title={t('No span runs during {idle} of {total}. Shorten long idle times on the time axis (i)', { idle: duration(state.model.value.idle), total: duration(state.model.value.duration) })} onClick={() => toggleBreaks(state)}>{t('Skip idle')}{' '}<kbd>i</kbd></Button>}
+      {timed && <Button kind="quiet" aria-pressed={state.showPath.value} title={t('Show time on the critical path solid (c)')} onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>{t('Critical path')}{' '}<kbd>c</kbd></Button>}
     </div>
   );
 }

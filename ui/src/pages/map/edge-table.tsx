@@ -14,7 +14,7 @@ const rowsPerStep = 100;
 
 type Column = 'edge' | 'type' | 'requests' | 'calls' | 'errors' | 'p95';
 
-const columns: [Column, string][] = [['edge', t('Edge')], ['type', t('Type')], ['requests', t('Requests/s')], ['calls', t('Calls')], ['errors', t('Errors')], ['p95', 'p95']];
+const columns: [Column, string, string][] = [['edge', t('Edge'), css.edge], ['type', t('Type'), css.type], ['requests', t('Requests/s'), css.requests], ['calls', t('Calls'), css.calls], ['errors', t('Errors'), css.errors], ['p95', 'p95', css.p95]];
 
 /** Names of types of connections. */
 export const connectionNames: Record<Connection, string> = { '': none, database: t('database'), messaging: t('messages'), grpc: 'gRPC', rpc: 'RPC', http: 'HTTP' };
@@ -32,8 +32,8 @@ export function EdgeTable({ graph, sort, pick, onSort, onPick }: { graph: Graph;
       <table ref={body} class={css.table} role="grid" aria-label={t('Edges')} aria-rowcount={sorted.length + 1}>
         <thead>
           <tr>
-            {columns.map(([c, label]) => (
-              <th key={c} scope="col" class={classes(c !== 'edge' && c !== 'type' && css.number, css[c])} aria-sort={c === column ? (descending ? 'descending' : 'ascending') : undefined}>
+            {columns.map(([c, label, kind]) => (
+              <th key={c} scope="col" class={classes(c !== 'edge' && c !== 'type' && css.number, kind)} aria-sort={c === column ? (descending ? 'descending' : 'ascending') : undefined}>
                 <button type="button" class={css.sort} onClick={() => choose(c)}>{label}{c === column && <span aria-hidden="true"> {descending ? '↓' : '↑'}</span>}</button>
               </th>
             ))}

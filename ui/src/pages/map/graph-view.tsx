@@ -96,16 +96,20 @@ export function nearest({ layout }: Pick<Placed, 'layout'>, i: number, key: stri
   return best;
 }
 
+/** The class of a node for its state. */
 function stateOf(n: MapNode, { focus, pick }: GraphViewProps): string {
-  return n.name === focus ? 'focus' : pick.length === 1 && pick[0] === n.name ? 'picked' : isFailing(n, n.requests) ? 'bad' : '';
+  return n.name === focus ? css.focus : pick.length === 1 && pick[0] === n.name ? css.picked : isFailing(n, n.requests) ? css.bad : '';
 }
+
+/** Kinds of edges. */
+const kinds = { plain: css.plain, near: css.near, bad: css.bad, slow: css.slow };
 
 /** Arrow heads in the colors of edges. */
 function Arrows() {
   return (
     <defs>
-      {['plain', 'near', 'bad', 'slow'].map((kind) => (
-        <marker key={kind} id={`map-arrow-${kind}`} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class={css[kind]} d="M1 1 7 4 1 7" /></marker>
+      {Object.entries(kinds).map(([kind, style]) => (
+        <marker key={kind} id={`map-arrow-${kind}`} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class={style} d="M1 1 7 4 1 7" /></marker>
       ))}
     </defs>
   );
@@ -133,8 +137,8 @@ function Node({ n, i, placed, state, stop, onHover, ...events }: NodeProps) {
   const rounded = n.peer ? nodeHeight / 2 : 4;
   return (
     <g
-      class={classes(css.node, state && css[state], n.peer && css.peer)} transform={`translate(${(layout.x[i] - width / 2).toFixed(1)} ${(layout.y[i] - nodeHeight / 2).toFixed(1)})`} style={color}
-      role="button" tabindex={stop ? 0 : -1} aria-pressed={state === 'picked'} aria-label={nodeLabel(n, graph.seconds)} data-node={i} onPointerEnter={() => onHover(true)} onPointerLeave={() => onHover(false)} {...events}
+      class={classes(css.node, state, n.peer && css.peer)} transform={`translate(${(layout.x[i] - width / 2).toFixed(1)} ${(layout.y[i] - nodeHeight / 2).toFixed(1)})`} style={color}
+      role="button" tabindex={stop ? 0 : -1} aria-pressed={state === css.picked} aria-label={nodeLabel(n, graph.seconds)} data-node={i} onPointerEnter={() => onHover(true)} onPointerLeave={() => onHover(false)} {...events}
     >
       <title>{nodeLabel(n, graph.seconds)}</title>
       {n.members && <rect class={css.behind} x="4" y="-4" width={width} height={nodeHeight} rx={rounded} />}
@@ -187,7 +191,7 @@ function Edges({ placed, focus, pick, metric, hover, onPick, onHover, dragged }:
           <g key={i} class={classes(css.edge, levels[i] > 1 && css.strong)} aria-hidden="true" data-edge={ends.join('>')} onClick={() => { if (!dragged()) onPick(ends); }} onPointerEnter={() => onHover(ends)} onPointerLeave={() => onHover([])}>
             <path class={css.hit} d={paths[i]} />
             <path class={css.weight} d={paths[i]} style={{ '--w': widthOf(valueOf(e, metric), largest).toFixed(1) }} />
-            <path class={css[kind]} d={paths[i]} marker-end={`url(#map-arrow-${kind})`} />
+            <path class={kinds[kind]} d={paths[i]} marker-end={`url(#map-arrow-${kind})`} />
           </g>
         );
       })}

@@ -99,12 +99,14 @@ function Chart({ title, value, note, chart, class: extra }: { title: string; val
   );
 }
 
+const worst = { error: css.error, warn: css.warn };
+
 /** The comparison with the usual: color only if it is notable and a change for the worse. `most` is the highest point of the line. */
 function Note({ now, usual, most = 0, format, worse }: { now: number | null; usual: number | null; most?: number; format: (x: number) => string; worse?: 'error' | 'warn' }) {
   if (now === null || usual === null) return null;
-  if (usual === 0) return <span class={classes(css.note, now > 0 && worse && css[worse])}>{now === 0 ? t('as usual') : t('usually 0')}</span>;
+  if (usual === 0) return <span class={classes(css.note, now > 0 && worse && worst[worse])}>{now === 0 ? t('as usual') : t('usually 0')}</span>;
   const ratio = now / usual;
-  if (ratio >= notable) return <span class={classes(css.note, worse && css[worse])}>{t('▲ {ratio}, usually {usual}', { ratio: factor(ratio), usual: format(usual) })}</span>;
+  if (ratio >= notable) return <span class={classes(css.note, worse && worst[worse])}>{t('▲ {ratio}, usually {usual}', { ratio: factor(ratio), usual: format(usual) })}</span>;
   if (ratio <= 1 / notable) return <span class={css.note}>{t('▼ usually {usual}', { usual: format(usual) })}</span>;
   return <span class={css.note}>{most >= usual * notable ? t('up to {most}', { most: format(most) }) : t('as usual')}</span>;
 }

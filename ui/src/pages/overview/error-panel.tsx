@@ -85,7 +85,7 @@ function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; r
       <div class={css.head}><h2 class={css.title}>{t('Changes')}</h2><span class={css.sub}>{lowerFirst(rangeLabel)}</span>{capable('aggregates') && <a class={css.all} href={link({ page: 'explore' }, { q: allRequests, tab: 'times' })} title={t('Compare all services with yesterday or any other time')}>{t('Since yesterday')}</a>}</div>
       {changes.error && <AnswerState what={t('Changes')} answer={changes} />}
       {data && data.changes.length === 0 && <p class={css.nothing}>{t('No new version, instance, attribute or service.')}</p>}
-      <ul class={css.changeList}>
+      <ul>
         {data?.changes.slice(0, maxChanges).map((c) => <li key={c.at + c.service + c.kind + c.to} class={css.change}><Time at={c.at} precision={0} /><span class={css.what}><ServiceMark name={c.service} /> <ChangeText c={c} /></span></li>)}
       </ul>
       {data && data.changes.length > maxChanges && <p class={css.nothing}>{t('{maxChanges} of {changes}, newest first', { maxChanges, changes: data.changes.length })}</p>}

@@ -30,7 +30,7 @@ export function FirstRun({ onArrival, demo }: { onArrival: (trace: TraceSummary)
   const snippets = snippetsOf(tab, target, span);
   return (
     <div class={css.page}>
-      <div class={css.main}>
+      <div>
         <div class={css.counter}>
           <span class={css.ring} aria-hidden="true" />
           <div>
@@ -47,7 +47,7 @@ export function FirstRun({ onArrival, demo }: { onArrival: (trace: TraceSummary)
         <p class={css.more}><Text of="No program yet? {send} · {open}  {stays}" send={<DemoButton demo={demo} otherwise={<button type="button" class={css.linkButton} onClick={() => setTab('demo')}>{t('Send demo data')}</button>} />} open={<a href={link({ page: 'open' })}>{t('Open a trace file')}</a>} stays={<span class={css.faint}>{t('stays in the browser')}</span>} /></p>
         {demo.error && <Failure what={t('Demo data')} error={demo.error} />}
       </div>
-      <aside class={css.side} aria-label={t('Receivers and help')}>
+      <aside aria-label={t('Receivers and help')}>
         {data && <Receivers data={data} />}
         <Steps target={target} />
       </aside>

@@ -27,7 +27,7 @@ export function ServiceTable({ services, data, changes, order }: { services: Ser
     <table class={css.table} role="grid" aria-label={t('Services')}>
       <thead>
         <tr>
-          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other"><Text of="Service{order}" order={<span class={css.wide}>{t(', {order} first; {range}', { order, range: figuresText({ since: null }, data) })}</span>} /></th>
+          <th scope="col" class={css.sorted} aria-sort="other"><Text of="Service{order}" order={<span class={css.wide}>{t(', {order} first; {range}', { order, range: figuresText({ since: null }, data) })}</span>} /></th>
           <th scope="col" class={classes(css.number, css.wide)}>{t('Requests/s')}</th>
           <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('Requests over time')}</span></th>
           <th scope="col" class={css.number}>{t('Errors')}</th>
@@ -63,7 +63,7 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
   const p95 = summary.p95 === null ? none : percentile(summary.p95);
   return (
     <tr data-row class={css.row}>
-      <th scope="row" class={css.name}>
+      <th scope="row">
         <span class={css.service}>
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={labels[s.state]} />}</span>
           <a class={css.link} href={link({ page: 'service', name: s.name })}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>

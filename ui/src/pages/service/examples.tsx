@@ -72,7 +72,7 @@ export function Examples({ service, role, p95, start, end }: ExamplesProps) {
       {error && <Failure what={t('Examples')} error={error} retry={retry} />}
       {reading && q !== null && <Skeleton rows={4} height="28px" />}
       {!reading && !error && traces.length === 0 && <p class={css.empty}>{kind === 'failing' ? t('Nothing failed in this time range.') : t('Nothing is slow in this time range.')}</p>}
-      <ul ref={list} class={css.examples}>
+      <ul ref={list}>
         {traces.map((trace) => <Example key={trace.traceID} trace={trace} text={texts.get(trace) ?? ''} cut={cuts.get(texts.get(trace) ?? '')} q={q ?? ''} />)}
       </ul>
       {q !== null && traces.length > 0 && <p class={css.empty}><a href={link({ page: 'explore' }, { q })}>{t('All traces')}</a></p>}

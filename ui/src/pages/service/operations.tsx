@@ -37,7 +37,7 @@ export function Operations({ data, service, marked }: { data: OneService; servic
       <table ref={body} class={css.table} role="grid" aria-label={t('Operations')}>
         <thead>
           <tr>
-            <th scope="col" class={css.name}>{t('Operation, {range}', { range: figuresText(mainRole(data)!.total, data) })}</th>
+            <th scope="col">{t('Operation, {range}', { range: figuresText(mainRole(data)!.total, data) })}</th>
             <th scope="col" class={classes(css.number, css.wide)}>{t('Per second')}</th>
             <th scope="col" class={css.number}>{t('Errors')}</th>
             <th scope="col" class={classes(css.bars, css.wide)}><span class="visually-hidden">{t('Errors over time')}</span></th>
@@ -92,7 +92,7 @@ function Row({ o, cut, role, data, service, marked, scale, callees }: Omit<RoleP
   const part = timeShare(o, role);
   return (
     <tr data-row class={classes(css.row, marked && css.marked)} aria-selected={marked}>
-      <th scope="row" class={css.name}>
+      <th scope="row">
         <span class={css.operation}>
           <span class={css.sign}>{(failing || isSlow) && <Mark kind={failing ? 'error' : 'warn'} size={13} label={failing ? t('failing') : t('slow')} />}</span>
           <button type="button" class={css.mark} onClick={() => navigate({ operation: o.name }, { replace: true })} title={o.name}><Name text={o.name || t('(no name)')} cut={cut} title="" /></button>
@@ -120,7 +120,7 @@ function CalleeRow({ c, seconds, time, service }: { c: Callee; seconds: number; 
   const part = time > 0 ? Math.min(1, c.time / time) : 0;
   return (
     <tr data-row class={css.row}>
-      <th scope="row" class={css.name}><span class={classes(css.operation, css.callee)}><span class={css.second} aria-hidden="true">→</span><a href={explore()} title={c.where}>{c.callee || t('(empty)')}</a></span></th>
+      <th scope="row"><span class={classes(css.operation, css.callee)}><span class={css.second} aria-hidden="true">→</span><a href={explore()} title={c.where}>{c.callee || t('(empty)')}</a></span></th>
       <td class={classes(css.number, css.wide)}>{rate(c.count / seconds)}</td>
       <td class={classes(css.number, c.errors === 0 && css.zero)}>{c.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(c.errors / c.count)}</a> : '0'}</td>
       <td class={classes(css.bars, css.wide)} />

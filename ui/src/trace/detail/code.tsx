@@ -8,13 +8,15 @@ import css from './code.module.css';
 const maxLines = 12;
 const maxText = 300;
 
+const kinds = { key: css.key, string: css.string, number: css.number, operator: css.operator };
+
 /** Formatted code; long code is folded. */
 export function Code({ tokens, label }: { tokens: Token[]; label: string }) {
   const [open, setOpen] = useState(false);
   const { shown, lines } = open ? { shown: tokens, lines: 0 } : fold(tokens);
   return (
     <div class={css.code}>
-      <pre tabIndex={0} role="region" aria-label={label}>{shown.map((item) => (item.kind ? <span class={css[item.kind]}>{item.text}</span> : item.text))}</pre>
+      <pre tabIndex={0} role="region" aria-label={label}>{shown.map((item) => (item.kind ? <span class={kinds[item.kind]}>{item.text}</span> : item.text))}</pre>
       {lines > maxLines && <More onClick={() => setOpen(true)}>{t('{maxLines} more lines', { maxLines: count(lines - maxLines) })}</More>}
     </div>
   );

@@ -43,7 +43,7 @@ export default function Minimap({ state }: { state: TraceState }) {
         <span>{t('Critical path')}</span>
         <span class={css.legend}>
           <span>{t('All spans')}</span>
-          <span class={css.key}><i class={css.solid} /><Text of="on the path{hollow}off{gap}gap{usual}" hollow={<i class={css.hollow} />} gap={<i class={css.gap} />} usual={state.usual.value && <><i class={css.usual} />{t('usual p50–p95')}</>} /></span>
+          <span class={css.key}><i /><Text of="on the path{hollow}off{gap}gap{usual}" hollow={<i class={css.hollow} />} gap={<i class={css.gap} />} usual={state.usual.value && <><i class={css.usual} />{t('usual p50–p95')}</>} /></span>
         </span>
       </div>
       <div ref={area} class={css.area} onPointerDown={select} onDblClick={() => setZoom(state, [0, 1])} title={t('Drag to zoom')}>

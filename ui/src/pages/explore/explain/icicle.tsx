@@ -109,6 +109,9 @@ interface FrameViewProps {
   onChoose: () => void;
 }
 
+/** Classes of the shades from -4 to 4. */
+const shades = [css.less4, css.less3, css.less2, css.less1, '', css.more1, css.more2, css.more3, css.more4];
+
 function FrameView({ frame, paths, times, side, scale, width, chosen, focusable, onChoose }: FrameViewProps) {
   const { path } = frame;
   const difference = times.selected[path] - times.rest[path];
@@ -119,7 +122,7 @@ function FrameView({ frame, paths, times, side, scale, width, chosen, focusable,
   return (
     <div
       role="treeitem" aria-level={frame.depth + 1} aria-selected={chosen} aria-label={`${name}, ${text}`} data-path={path} tabIndex={focusable ? 0 : -1} title={`${name}\n${text}`}
-      class={classes(css.frame, shade > 0 && css[`more${shade}`], shade < 0 && css[`less${-shade}`], side !== 'difference' && css.alone, chosen && css.chosen)}
+      class={classes(css.frame, shades[shade + 4], side !== 'difference' && css.alone, chosen && css.chosen)}
       style={{ left: `${frame.x * 100}%`, top: `calc(var(--frame-h) * ${frame.depth})`, width: `calc(${frame.width * 100}% - 1px)`, '--c': serviceColor(paths.service[path]) }}
       onClick={onChoose}
     >

@@ -29,7 +29,7 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
     <table class={css.table} aria-label={t('Groups by {keys}', { keys: data.by.map(fieldLabel).join(', ') })}>
       <thead>
         <tr>
-          {data.by.map((field, i) => <th key={field} scope="col" class={classes(css.value, i > 0 && css.wide)}>{fieldLabel(field)}</th>)}
+          {data.by.map((field, i) => <th key={field} scope="col" class={i > 0 ? css.wide : undefined}>{fieldLabel(field)}</th>)}
           <Head {...head} id="count" label={data.of === 'traces' ? t('Traces') : t('Spans')} />
           <Head {...head} id="errors" label={t('Errors')} />
           <Head {...head} id="p50" label="p50" />
@@ -43,15 +43,15 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
         {rows.map((r) => (
           <tr key={r.where} data-row>
             {r.values.map((v, i) => (
-              <td key={i} class={classes(css.value, i > 0 && css.wide)}>
+              <td key={i} class={i > 0 ? css.wide : undefined}>
                 <Value field={data.by[i]} value={v} href={i === 0 ? link({ page: 'explore' }, { q: onlyGroup(run.q, r.where), of: data.of }) : undefined} />
                 {i === 0 && r.values.length > 1 && <span class={css.second}><Value field={data.by[1]} value={r.values[1]} /></span>}
               </td>
             ))}
             <td class={css.number}><span>{short(r.count)}</span><Bar part={r.count / spans} failed={r.errors / spans} /></td>
             <td class={classes(css.number, css.errors, r.errors > 0 && css.failed)} title={count(r.errors)}>{r.errors > 0 && <span class={css.many}>{short(r.errors)}</span>}{share(r.errors / r.count)}</td>
-            {([['p50', r.p50], ['p95', r.p95], ['p99', r.p99]] as const).map(([id, ns]) => (
-              <td key={id} class={classes(css.number, css[id])}><span>{percentile(ns)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(ns / max) * 100}%` }} /></i></td>
+            {([[css.p50, r.p50], [css.p95, r.p95], [css.p99, r.p99]] as const).map(([kind, ns]) => (
+              <td key={kind} class={classes(css.number, kind)}><span>{percentile(ns)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(ns / max) * 100}%` }} /></i></td>
             ))}
             <td class={classes(css.number, css.time)}><span>{duration(r.time)}</span><Bar part={r.time / time} /></td>
             <td class={css.actions}><Actions q={run.q} row={r} onRun={onRun} /></td>
@@ -62,11 +62,13 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
   );
 }
 
+const kinds: Partial<Record<Order, string>> = { p50: css.p50, p99: css.p99, errors: css.errors, time: css.time };
+
 /** A column by which the server sorts. */
 function Head({ id, label, order, note = '' }: { id: Order; label: string; order: Order; note?: string }) {
   const on = id === order;
   return (
-    <th scope="col" class={classes(css.number, css[id])} aria-sort={on ? 'descending' : undefined}>
+    <th scope="col" class={classes(css.number, kinds[id])} aria-sort={on ? 'descending' : undefined}>
       <button type="button" class={css.sort} title={[note, t('Sort by {column}, the largest first', { column: label })].filter(Boolean).join('. ')} onClick={() => navigate({ sort: id === 'count' ? '' : id }, { replace: true })}>
         {label}{on && <Icon name="down" size={12} />}
       </button>
