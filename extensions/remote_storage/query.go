@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -33,8 +34,8 @@ type parameters interface {
 }
 
 var (
-	errNoQuery = status.Error(codes.InvalidArgument, "missing query")
-	errFilter  = errors.New("filter and page_token are not supported")
+	errNoQuery   = status.Error(codes.InvalidArgument, "missing query")
+	errPageToken = errors.New("page_token is not supported")
 )
 
 func queryV1(tenant string, p *storage_v1.TraceQueryParameters) (tracestore.Query, error) {
@@ -52,8 +53,8 @@ func queryV2(tenant string, p *storage_v2.TraceQueryParameters) (tracestore.Quer
 	switch {
 	case p == nil:
 		return tracestore.Query{}, errNoQuery
-	case p.GetFilter() != nil, p.GetPagination().GetPageToken() != "":
-		return tracestore.Query{}, invalid(errFilter)
+	case p.GetPagination().GetPageToken() != "":
+		return tracestore.Query{}, invalid(errPageToken)
 	}
 	where := tracestore.And{}
 	for _, kv := range p.GetAttributes() {
@@ -63,7 +64,17 @@ func queryV2(tenant string, p *storage_v2.TraceQueryParameters) (tracestore.Quer
 		}
 		where = append(where, storequery.TagCondition(kv.GetKey(), text))
 	}
-	return query(tenant, p, p.GetSearchDepth(), where)
+	q, err := query(tenant, p, p.GetSearchDepth(), where)
+	if err != nil || p.GetFilter() == nil {
+		return q, err
+	}
+	if q.Where != nil {
+		return q, invalid(queryfilter.ErrNotAlone)
+	}
+	if q.Where, err = queryfilter.Parse(p.GetFilter()); err != nil {
+		return q, invalid(fmt.Errorf("filter: %w", err))
+	}
+	return q, nil
 }
 
 func query(tenant string, p parameters, depth int32, where tracestore.And) (q tracestore.Query, err error) {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tracing-backend/tracing/internal/wire/expression_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -22,6 +23,8 @@ func FuzzQuery(f *testing.F) {
 			Attributes: []*storage_v2.KeyValue{
 				{}, {Key: "k", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_BytesValue{BytesValue: []byte{1}}}},
 				{Key: "l", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_KvlistValue{KvlistValue: &storage_v2.KeyValueList{}}}}}},
+		&storage_v2.TraceQueryParameters{Filter: &expression_v1.Call{Op: "exists", Args: []*expression_v1.Expression{
+			{Term: &expression_v1.Expression_Attr{Attr: &expression_v1.AttributeReference{Key: "k"}}}}}},
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // readers runs reads with limits.
@@ -84,14 +85,16 @@ func statusOf(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// find runs a query and calls each for each trace, newest first. It sets a trailer if the result is
-// incomplete.
+// find runs a query and calls each for each trace, newest first. The condition may use fields of
+// the trace. It sets a trailer if the result is incomplete.
 func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestore.Query, want tracestore.Want, trailer func(metadata.MD),
 	each func(*tracestore.Result) error) error {
 	requested := q.Limit
 	q.Limit = min(q.Limit, r.limit)
 	q.Budget.Spans = r.scanned
-	results, err := store.Find(ctx, q, want)
+	set := storequery.Select{Where: q.Where}
+	q.Where = nil
+	results, err := storequery.Find(ctx, store, q, set, want)
 	if err != nil {
 		return err
 	}

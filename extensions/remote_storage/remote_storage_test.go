@@ -1,7 +1,9 @@
 package remotestorage
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"runtime"
@@ -20,8 +22,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/translate/remotestore"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/internal/wire/expression_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -200,8 +204,17 @@ func TestInvalidRequests(t *testing.T) {
 			return first(v2.GetTraces(ctx, &storage_v2.GetTracesRequest{Query: []*storage_v2.GetTraceParams{{TraceId: []byte{1}}}}))
 		}, codes.InvalidArgument, "invalid trace_id: must have 16 bytes"},
 		{"v2 filter", func() error {
-			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{Filter: &storage_v2.Filter{}}}))
-		}, codes.InvalidArgument, "filter and page_token are not supported"},
+			query := &storage_v2.TraceQueryParameters{Filter: &expression_v1.Call{Op: "not"}}
+			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
+		}, codes.InvalidArgument, `filter: operator "not" takes 1 argument(s), got 0`},
+		{"v2 filter and service", func() error {
+			query := &storage_v2.TraceQueryParameters{ServiceName: "s", Filter: &expression_v1.Call{Op: "not"}}
+			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
+		}, codes.InvalidArgument, queryfilter.ErrNotAlone.Error()},
+		{"v2 page token", func() error {
+			query := &storage_v2.TraceQueryParameters{Pagination: &storage_v2.Pagination{PageToken: "x"}}
+			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
+		}, codes.InvalidArgument, "page_token is not supported"},
 		{"v2 bad time", func() error {
 			query := &storage_v2.TraceQueryParameters{StartTimeMin: &timestamppb.Timestamp{Nanos: -1}}
 			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
@@ -321,6 +334,43 @@ func TestDependencies(t *testing.T) {
 	old, err := storage_v1.NewDependenciesReaderPluginClient(conn).GetDependencies(t.Context(), &storage_v1.GetDependenciesRequest{})
 	if err != nil || len(old.GetDependencies()) != 1 || len(remotestore.Edges(old)) != 3 {
 		t.Errorf("%v, %v", old, err)
+	}
+}
+
+// TestFilters checks that the store gets the condition of a filter, and that filters may use fields
+// of the trace.
+func TestFilters(t *testing.T) {
+	s := &store{}
+	conn := serve(t, s, nil)
+	for id := range byte(3) {
+		if _, err := coltracepb.NewTraceServiceClient(conn).Export(t.Context(), export(id+1, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	capabilities, err := storage_v2.NewCapabilitiesClient(conn).GetCapabilities(t.Context(), &storage_v2.GetCapabilitiesRequest{})
+	if f := capabilities.GetSearch().GetFilter(); err != nil || !slices.Equal(f.GetLevels(), queryfilter.Levels()) ||
+		!slices.Equal(f.GetOperators(), queryfilter.Operators()) {
+		t.Errorf("%v, %v", capabilities, err)
+	}
+	find := func(field, value string) *storage_v2.FindTraceIDsResponse {
+		t.Helper()
+		resp, err := storage_v2.NewTraceReaderClient(conn).FindTraceIDs(t.Context(), &storage_v2.FindTraceIDsRequest{
+			Query: &storage_v2.TraceQueryParameters{Filter: &expression_v1.Call{Op: "eq", Args: []*expression_v1.Expression{
+				{Term: &expression_v1.Expression_Field{Field: &expression_v1.FieldReference{Name: field, Level: "span"}}},
+				{Term: &expression_v1.Expression_Scalar{Scalar: &expression_v1.Scalar{Value: value}}},
+			}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	find("name", "GET")
+	want := tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text("GET")}
+	if got := s.queries[len(s.queries)-1].Where; !reflect.DeepEqual(got, want) {
+		t.Errorf("the store got %+v, want %+v", got, want)
+	}
+	if found := find("traceID", fmt.Sprintf("%x", id(2))).GetTraceIds(); len(found) != 1 || !bytes.Equal(found[0].GetTraceId(), id(2)) {
+		t.Errorf("found %v", found)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tracing-backend/tracing/internal/translate/otlpchunks"
+	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/translate/remotestore"
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
@@ -82,7 +83,9 @@ func (s *v2) write(ctx context.Context, req any) (any, error) {
 // GetCapabilities returns the search capabilities of the store.
 func (*v2) GetCapabilities(context.Context, *storage_v2.GetCapabilitiesRequest) (*storage_v2.GetCapabilitiesResponse, error) {
 	return &storage_v2.GetCapabilitiesResponse{Search: &storage_v2.SearchCapabilities{
-		WithoutServiceName: true, SameSpanConjunction: true}}, nil
+		WithoutServiceName: true, SameSpanConjunction: true,
+		Filter: &storage_v2.FilterCapabilities{Levels: queryfilter.Levels(), Operators: queryfilter.Operators()},
+	}}, nil
 }
 
 // GetTraces sends the requested traces that exist, in the order of the request.

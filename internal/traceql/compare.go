@@ -253,13 +253,13 @@ func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
 		if right.kind != quoted {
 			return nil, p.errNotText(left, right)
 		}
-		return cond(f, op, tracestore.Text(idText(f.Place, right.text))), nil
+		return cond(f, op, tracestore.Text(IDText(f.Place, right.text))), nil
 	}
 	return p.compareAttribute(f, op, right)
 }
 
-// idText returns the text of an id as stores write it: in lower case and with leading zeros.
-func idText(place tracestore.Place, text string) string {
+// IDText returns the text of an id as stores write it: in lower case and with leading zeros.
+func IDText(place tracestore.Place, text string) string {
 	digits := 16
 	switch place {
 	case tracestore.TraceID, tracestore.LinkTraceID:

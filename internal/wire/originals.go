@@ -15,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2/metrics"
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
+	"github.com/tracing-backend/tracing/internal/wire/expression_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	streamingpb "github.com/tracing-backend/tracing/internal/wire/streaming"
@@ -30,6 +31,7 @@ func described() []protoreflect.FileDescriptor {
 		metrics.File_tracing_api_v2_metrics_openmetrics_proto,
 		metrics.File_tracing_api_v2_metrics_metricsquery_proto,
 		api_v3.File_tracing_api_v3_query_service_proto,
+		expression_v1.File_tracing_expression_v1_expression_proto,
 		storage_v1.File_tracing_storage_v1_storage_proto,
 		storage_v2.File_tracing_storage_v2_trace_storage_proto,
 		storage_v2.File_tracing_storage_v2_dependency_storage_proto,

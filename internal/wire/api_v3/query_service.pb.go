@@ -9,6 +9,7 @@
 package api_v3
 
 import (
+	expression_v1 "github.com/tracing-backend/tracing/internal/wire/expression_v1"
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -98,44 +99,6 @@ func (x *GetTraceRequest) GetRawTraces() bool {
 	return false
 }
 
-// Filter is a boolean expression over spans. Its content is not defined here; only its presence
-// matters.
-type Filter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Filter) Reset() {
-	*x = Filter{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Filter) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Filter) ProtoMessage() {}
-
-func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
-func (*Filter) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{1}
-}
-
 // Pagination selects a part of the results.
 type Pagination struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -147,7 +110,7 @@ type Pagination struct {
 
 func (x *Pagination) Reset() {
 	*x = Pagination{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[2]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -159,7 +122,7 @@ func (x *Pagination) String() string {
 func (*Pagination) ProtoMessage() {}
 
 func (x *Pagination) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[2]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -172,7 +135,7 @@ func (x *Pagination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pagination.ProtoReflect.Descriptor instead.
 func (*Pagination) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{2}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Pagination) GetPageSize() uint32 {
@@ -205,16 +168,18 @@ type TraceQueryParameters struct {
 	// Maximum number of traces.
 	SearchDepth int32 `protobuf:"varint,8,opt,name=search_depth,json=searchDepth,proto3" json:"search_depth,omitempty"`
 	// As in GetTraceRequest.
-	RawTraces     bool        `protobuf:"varint,9,opt,name=raw_traces,json=rawTraces,proto3" json:"raw_traces,omitempty"`
-	Filter        *Filter     `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
-	Pagination    *Pagination `protobuf:"bytes,11,opt,name=pagination,proto3" json:"pagination,omitempty"`
+	RawTraces bool `protobuf:"varint,9,opt,name=raw_traces,json=rawTraces,proto3" json:"raw_traces,omitempty"`
+	// A condition on spans. It replaces the other conditions: service, operation, attributes and
+	// durations.
+	Filter        *expression_v1.Call `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
+	Pagination    *Pagination         `protobuf:"bytes,11,opt,name=pagination,proto3" json:"pagination,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TraceQueryParameters) Reset() {
 	*x = TraceQueryParameters{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[3]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -226,7 +191,7 @@ func (x *TraceQueryParameters) String() string {
 func (*TraceQueryParameters) ProtoMessage() {}
 
 func (x *TraceQueryParameters) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[3]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -239,7 +204,7 @@ func (x *TraceQueryParameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceQueryParameters.ProtoReflect.Descriptor instead.
 func (*TraceQueryParameters) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{3}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TraceQueryParameters) GetServiceName() string {
@@ -305,7 +270,7 @@ func (x *TraceQueryParameters) GetRawTraces() bool {
 	return false
 }
 
-func (x *TraceQueryParameters) GetFilter() *Filter {
+func (x *TraceQueryParameters) GetFilter() *expression_v1.Call {
 	if x != nil {
 		return x.Filter
 	}
@@ -329,7 +294,7 @@ type FindTracesRequest struct {
 
 func (x *FindTracesRequest) Reset() {
 	*x = FindTracesRequest{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[4]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -341,7 +306,7 @@ func (x *FindTracesRequest) String() string {
 func (*FindTracesRequest) ProtoMessage() {}
 
 func (x *FindTracesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[4]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -354,7 +319,7 @@ func (x *FindTracesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTracesRequest.ProtoReflect.Descriptor instead.
 func (*FindTracesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{4}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FindTracesRequest) GetQuery() *TraceQueryParameters {
@@ -373,7 +338,7 @@ type GetServicesRequest struct {
 
 func (x *GetServicesRequest) Reset() {
 	*x = GetServicesRequest{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[5]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -385,7 +350,7 @@ func (x *GetServicesRequest) String() string {
 func (*GetServicesRequest) ProtoMessage() {}
 
 func (x *GetServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[5]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -398,7 +363,7 @@ func (x *GetServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServicesRequest.ProtoReflect.Descriptor instead.
 func (*GetServicesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{5}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{4}
 }
 
 // GetServicesResponse contains the names of all services.
@@ -411,7 +376,7 @@ type GetServicesResponse struct {
 
 func (x *GetServicesResponse) Reset() {
 	*x = GetServicesResponse{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[6]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -423,7 +388,7 @@ func (x *GetServicesResponse) String() string {
 func (*GetServicesResponse) ProtoMessage() {}
 
 func (x *GetServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[6]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -436,7 +401,7 @@ func (x *GetServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServicesResponse.ProtoReflect.Descriptor instead.
 func (*GetServicesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{6}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetServicesResponse) GetServices() []string {
@@ -458,7 +423,7 @@ type GetOperationsRequest struct {
 
 func (x *GetOperationsRequest) Reset() {
 	*x = GetOperationsRequest{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[7]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +435,7 @@ func (x *GetOperationsRequest) String() string {
 func (*GetOperationsRequest) ProtoMessage() {}
 
 func (x *GetOperationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[7]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +448,7 @@ func (x *GetOperationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOperationsRequest.ProtoReflect.Descriptor instead.
 func (*GetOperationsRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{7}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetOperationsRequest) GetService() string {
@@ -511,7 +476,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[8]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -523,7 +488,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[8]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -536,7 +501,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{8}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Operation) GetName() string {
@@ -563,7 +528,7 @@ type GetOperationsResponse struct {
 
 func (x *GetOperationsResponse) Reset() {
 	*x = GetOperationsResponse{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[9]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +540,7 @@ func (x *GetOperationsResponse) String() string {
 func (*GetOperationsResponse) ProtoMessage() {}
 
 func (x *GetOperationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[9]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +553,7 @@ func (x *GetOperationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOperationsResponse.ProtoReflect.Descriptor instead.
 func (*GetOperationsResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{9}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetOperationsResponse) GetOperations() []*Operation {
@@ -609,7 +574,7 @@ type GetDependenciesRequest struct {
 
 func (x *GetDependenciesRequest) Reset() {
 	*x = GetDependenciesRequest{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[10]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +586,7 @@ func (x *GetDependenciesRequest) String() string {
 func (*GetDependenciesRequest) ProtoMessage() {}
 
 func (x *GetDependenciesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[10]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +599,7 @@ func (x *GetDependenciesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDependenciesRequest.ProtoReflect.Descriptor instead.
 func (*GetDependenciesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{10}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetDependenciesRequest) GetStartTime() *timestamppb.Timestamp {
@@ -663,7 +628,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[11]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -675,7 +640,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[11]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +653,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{11}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Dependency) GetParent() string {
@@ -722,7 +687,7 @@ type DependenciesResponse struct {
 
 func (x *DependenciesResponse) Reset() {
 	*x = DependenciesResponse{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[12]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +699,7 @@ func (x *DependenciesResponse) String() string {
 func (*DependenciesResponse) ProtoMessage() {}
 
 func (x *DependenciesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[12]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +712,7 @@ func (x *DependenciesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DependenciesResponse.ProtoReflect.Descriptor instead.
 func (*DependenciesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{12}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DependenciesResponse) GetDependencies() []*Dependency {
@@ -767,7 +732,7 @@ type FindTraceSummariesRequest struct {
 
 func (x *FindTraceSummariesRequest) Reset() {
 	*x = FindTraceSummariesRequest{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[13]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +744,7 @@ func (x *FindTraceSummariesRequest) String() string {
 func (*FindTraceSummariesRequest) ProtoMessage() {}
 
 func (x *FindTraceSummariesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[13]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +757,7 @@ func (x *FindTraceSummariesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTraceSummariesRequest.ProtoReflect.Descriptor instead.
 func (*FindTraceSummariesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{13}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FindTraceSummariesRequest) GetQuery() *TraceQueryParameters {
@@ -814,7 +779,7 @@ type ServiceSummary struct {
 
 func (x *ServiceSummary) Reset() {
 	*x = ServiceSummary{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[14]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +791,7 @@ func (x *ServiceSummary) String() string {
 func (*ServiceSummary) ProtoMessage() {}
 
 func (x *ServiceSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[14]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +804,7 @@ func (x *ServiceSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSummary.ProtoReflect.Descriptor instead.
 func (*ServiceSummary) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{14}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ServiceSummary) GetName() string {
@@ -885,7 +850,7 @@ type TraceSummary struct {
 
 func (x *TraceSummary) Reset() {
 	*x = TraceSummary{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[15]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +862,7 @@ func (x *TraceSummary) String() string {
 func (*TraceSummary) ProtoMessage() {}
 
 func (x *TraceSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[15]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +875,7 @@ func (x *TraceSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceSummary.ProtoReflect.Descriptor instead.
 func (*TraceSummary) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{15}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TraceSummary) GetTraceId() string {
@@ -986,7 +951,7 @@ type FindTraceSummariesResponse struct {
 
 func (x *FindTraceSummariesResponse) Reset() {
 	*x = FindTraceSummariesResponse{}
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[16]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +963,7 @@ func (x *FindTraceSummariesResponse) String() string {
 func (*FindTraceSummariesResponse) ProtoMessage() {}
 
 func (x *FindTraceSummariesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_api_v3_query_service_proto_msgTypes[16]
+	mi := &file_tracing_api_v3_query_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +976,7 @@ func (x *FindTraceSummariesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTraceSummariesResponse.ProtoReflect.Descriptor instead.
 func (*FindTraceSummariesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{16}
+	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FindTraceSummariesResponse) GetSummaries() []*TraceSummary {
@@ -1025,20 +990,19 @@ var File_tracing_api_v3_query_service_proto protoreflect.FileDescriptor
 
 const file_tracing_api_v3_query_service_proto_rawDesc = "" +
 	"\n" +
-	"\"tracing/api_v3/query_service.proto\x12\x0etracing.api_v3\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a(opentelemetry/proto/trace/v1/trace.proto\"\xbd\x01\n" +
+	"\"tracing/api_v3/query_service.proto\x12\x0etracing.api_v3\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a(opentelemetry/proto/trace/v1/trace.proto\x1a&tracing/expression_v1/expression.proto\"\xbd\x01\n" +
 	"\x0fGetTraceRequest\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\tR\atraceId\x129\n" +
 	"\n" +
 	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1d\n" +
 	"\n" +
-	"raw_traces\x18\x04 \x01(\bR\trawTraces\"\b\n" +
-	"\x06Filter\"H\n" +
+	"raw_traces\x18\x04 \x01(\bR\trawTraces\"H\n" +
 	"\n" +
 	"Pagination\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\xa3\x05\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\xa8\x05\n" +
 	"\x14TraceQueryParameters\x12!\n" +
 	"\fservice_name\x18\x01 \x01(\tR\vserviceName\x12%\n" +
 	"\x0eoperation_name\x18\x02 \x01(\tR\roperationName\x12T\n" +
@@ -1051,9 +1015,9 @@ const file_tracing_api_v3_query_service_proto_rawDesc = "" +
 	"\fduration_max\x18\a \x01(\v2\x19.google.protobuf.DurationR\vdurationMax\x12!\n" +
 	"\fsearch_depth\x18\b \x01(\x05R\vsearchDepth\x12\x1d\n" +
 	"\n" +
-	"raw_traces\x18\t \x01(\bR\trawTraces\x12.\n" +
+	"raw_traces\x18\t \x01(\bR\trawTraces\x123\n" +
 	"\x06filter\x18\n" +
-	" \x01(\v2\x16.tracing.api_v3.FilterR\x06filter\x12:\n" +
+	" \x01(\v2\x1b.tracing.expression.v1.CallR\x06filter\x12:\n" +
 	"\n" +
 	"pagination\x18\v \x01(\v2\x1a.tracing.api_v3.PaginationR\n" +
 	"pagination\x1a=\n" +
@@ -1128,60 +1092,60 @@ func file_tracing_api_v3_query_service_proto_rawDescGZIP() []byte {
 	return file_tracing_api_v3_query_service_proto_rawDescData
 }
 
-var file_tracing_api_v3_query_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_tracing_api_v3_query_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_tracing_api_v3_query_service_proto_goTypes = []any{
 	(*GetTraceRequest)(nil),            // 0: tracing.api_v3.GetTraceRequest
-	(*Filter)(nil),                     // 1: tracing.api_v3.Filter
-	(*Pagination)(nil),                 // 2: tracing.api_v3.Pagination
-	(*TraceQueryParameters)(nil),       // 3: tracing.api_v3.TraceQueryParameters
-	(*FindTracesRequest)(nil),          // 4: tracing.api_v3.FindTracesRequest
-	(*GetServicesRequest)(nil),         // 5: tracing.api_v3.GetServicesRequest
-	(*GetServicesResponse)(nil),        // 6: tracing.api_v3.GetServicesResponse
-	(*GetOperationsRequest)(nil),       // 7: tracing.api_v3.GetOperationsRequest
-	(*Operation)(nil),                  // 8: tracing.api_v3.Operation
-	(*GetOperationsResponse)(nil),      // 9: tracing.api_v3.GetOperationsResponse
-	(*GetDependenciesRequest)(nil),     // 10: tracing.api_v3.GetDependenciesRequest
-	(*Dependency)(nil),                 // 11: tracing.api_v3.Dependency
-	(*DependenciesResponse)(nil),       // 12: tracing.api_v3.DependenciesResponse
-	(*FindTraceSummariesRequest)(nil),  // 13: tracing.api_v3.FindTraceSummariesRequest
-	(*ServiceSummary)(nil),             // 14: tracing.api_v3.ServiceSummary
-	(*TraceSummary)(nil),               // 15: tracing.api_v3.TraceSummary
-	(*FindTraceSummariesResponse)(nil), // 16: tracing.api_v3.FindTraceSummariesResponse
-	nil,                                // 17: tracing.api_v3.TraceQueryParameters.AttributesEntry
-	(*timestamppb.Timestamp)(nil),      // 18: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),        // 19: google.protobuf.Duration
+	(*Pagination)(nil),                 // 1: tracing.api_v3.Pagination
+	(*TraceQueryParameters)(nil),       // 2: tracing.api_v3.TraceQueryParameters
+	(*FindTracesRequest)(nil),          // 3: tracing.api_v3.FindTracesRequest
+	(*GetServicesRequest)(nil),         // 4: tracing.api_v3.GetServicesRequest
+	(*GetServicesResponse)(nil),        // 5: tracing.api_v3.GetServicesResponse
+	(*GetOperationsRequest)(nil),       // 6: tracing.api_v3.GetOperationsRequest
+	(*Operation)(nil),                  // 7: tracing.api_v3.Operation
+	(*GetOperationsResponse)(nil),      // 8: tracing.api_v3.GetOperationsResponse
+	(*GetDependenciesRequest)(nil),     // 9: tracing.api_v3.GetDependenciesRequest
+	(*Dependency)(nil),                 // 10: tracing.api_v3.Dependency
+	(*DependenciesResponse)(nil),       // 11: tracing.api_v3.DependenciesResponse
+	(*FindTraceSummariesRequest)(nil),  // 12: tracing.api_v3.FindTraceSummariesRequest
+	(*ServiceSummary)(nil),             // 13: tracing.api_v3.ServiceSummary
+	(*TraceSummary)(nil),               // 14: tracing.api_v3.TraceSummary
+	(*FindTraceSummariesResponse)(nil), // 15: tracing.api_v3.FindTraceSummariesResponse
+	nil,                                // 16: tracing.api_v3.TraceQueryParameters.AttributesEntry
+	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),        // 18: google.protobuf.Duration
+	(*expression_v1.Call)(nil),         // 19: tracing.expression.v1.Call
 	(*v1.TracesData)(nil),              // 20: opentelemetry.proto.trace.v1.TracesData
 }
 var file_tracing_api_v3_query_service_proto_depIdxs = []int32{
-	18, // 0: tracing.api_v3.GetTraceRequest.start_time:type_name -> google.protobuf.Timestamp
-	18, // 1: tracing.api_v3.GetTraceRequest.end_time:type_name -> google.protobuf.Timestamp
-	17, // 2: tracing.api_v3.TraceQueryParameters.attributes:type_name -> tracing.api_v3.TraceQueryParameters.AttributesEntry
-	18, // 3: tracing.api_v3.TraceQueryParameters.start_time_min:type_name -> google.protobuf.Timestamp
-	18, // 4: tracing.api_v3.TraceQueryParameters.start_time_max:type_name -> google.protobuf.Timestamp
-	19, // 5: tracing.api_v3.TraceQueryParameters.duration_min:type_name -> google.protobuf.Duration
-	19, // 6: tracing.api_v3.TraceQueryParameters.duration_max:type_name -> google.protobuf.Duration
-	1,  // 7: tracing.api_v3.TraceQueryParameters.filter:type_name -> tracing.api_v3.Filter
-	2,  // 8: tracing.api_v3.TraceQueryParameters.pagination:type_name -> tracing.api_v3.Pagination
-	3,  // 9: tracing.api_v3.FindTracesRequest.query:type_name -> tracing.api_v3.TraceQueryParameters
-	8,  // 10: tracing.api_v3.GetOperationsResponse.operations:type_name -> tracing.api_v3.Operation
-	18, // 11: tracing.api_v3.GetDependenciesRequest.start_time:type_name -> google.protobuf.Timestamp
-	18, // 12: tracing.api_v3.GetDependenciesRequest.end_time:type_name -> google.protobuf.Timestamp
-	11, // 13: tracing.api_v3.DependenciesResponse.dependencies:type_name -> tracing.api_v3.Dependency
-	3,  // 14: tracing.api_v3.FindTraceSummariesRequest.query:type_name -> tracing.api_v3.TraceQueryParameters
-	14, // 15: tracing.api_v3.TraceSummary.services:type_name -> tracing.api_v3.ServiceSummary
-	15, // 16: tracing.api_v3.FindTraceSummariesResponse.summaries:type_name -> tracing.api_v3.TraceSummary
+	17, // 0: tracing.api_v3.GetTraceRequest.start_time:type_name -> google.protobuf.Timestamp
+	17, // 1: tracing.api_v3.GetTraceRequest.end_time:type_name -> google.protobuf.Timestamp
+	16, // 2: tracing.api_v3.TraceQueryParameters.attributes:type_name -> tracing.api_v3.TraceQueryParameters.AttributesEntry
+	17, // 3: tracing.api_v3.TraceQueryParameters.start_time_min:type_name -> google.protobuf.Timestamp
+	17, // 4: tracing.api_v3.TraceQueryParameters.start_time_max:type_name -> google.protobuf.Timestamp
+	18, // 5: tracing.api_v3.TraceQueryParameters.duration_min:type_name -> google.protobuf.Duration
+	18, // 6: tracing.api_v3.TraceQueryParameters.duration_max:type_name -> google.protobuf.Duration
+	19, // 7: tracing.api_v3.TraceQueryParameters.filter:type_name -> tracing.expression.v1.Call
+	1,  // 8: tracing.api_v3.TraceQueryParameters.pagination:type_name -> tracing.api_v3.Pagination
+	2,  // 9: tracing.api_v3.FindTracesRequest.query:type_name -> tracing.api_v3.TraceQueryParameters
+	7,  // 10: tracing.api_v3.GetOperationsResponse.operations:type_name -> tracing.api_v3.Operation
+	17, // 11: tracing.api_v3.GetDependenciesRequest.start_time:type_name -> google.protobuf.Timestamp
+	17, // 12: tracing.api_v3.GetDependenciesRequest.end_time:type_name -> google.protobuf.Timestamp
+	10, // 13: tracing.api_v3.DependenciesResponse.dependencies:type_name -> tracing.api_v3.Dependency
+	2,  // 14: tracing.api_v3.FindTraceSummariesRequest.query:type_name -> tracing.api_v3.TraceQueryParameters
+	13, // 15: tracing.api_v3.TraceSummary.services:type_name -> tracing.api_v3.ServiceSummary
+	14, // 16: tracing.api_v3.FindTraceSummariesResponse.summaries:type_name -> tracing.api_v3.TraceSummary
 	0,  // 17: tracing.api_v3.QueryService.GetTrace:input_type -> tracing.api_v3.GetTraceRequest
-	4,  // 18: tracing.api_v3.QueryService.FindTraces:input_type -> tracing.api_v3.FindTracesRequest
-	5,  // 19: tracing.api_v3.QueryService.GetServices:input_type -> tracing.api_v3.GetServicesRequest
-	7,  // 20: tracing.api_v3.QueryService.GetOperations:input_type -> tracing.api_v3.GetOperationsRequest
-	10, // 21: tracing.api_v3.QueryService.GetDependencies:input_type -> tracing.api_v3.GetDependenciesRequest
-	13, // 22: tracing.api_v3.QueryService.FindTraceSummaries:input_type -> tracing.api_v3.FindTraceSummariesRequest
+	3,  // 18: tracing.api_v3.QueryService.FindTraces:input_type -> tracing.api_v3.FindTracesRequest
+	4,  // 19: tracing.api_v3.QueryService.GetServices:input_type -> tracing.api_v3.GetServicesRequest
+	6,  // 20: tracing.api_v3.QueryService.GetOperations:input_type -> tracing.api_v3.GetOperationsRequest
+	9,  // 21: tracing.api_v3.QueryService.GetDependencies:input_type -> tracing.api_v3.GetDependenciesRequest
+	12, // 22: tracing.api_v3.QueryService.FindTraceSummaries:input_type -> tracing.api_v3.FindTraceSummariesRequest
 	20, // 23: tracing.api_v3.QueryService.GetTrace:output_type -> opentelemetry.proto.trace.v1.TracesData
 	20, // 24: tracing.api_v3.QueryService.FindTraces:output_type -> opentelemetry.proto.trace.v1.TracesData
-	6,  // 25: tracing.api_v3.QueryService.GetServices:output_type -> tracing.api_v3.GetServicesResponse
-	9,  // 26: tracing.api_v3.QueryService.GetOperations:output_type -> tracing.api_v3.GetOperationsResponse
-	12, // 27: tracing.api_v3.QueryService.GetDependencies:output_type -> tracing.api_v3.DependenciesResponse
-	16, // 28: tracing.api_v3.QueryService.FindTraceSummaries:output_type -> tracing.api_v3.FindTraceSummariesResponse
+	5,  // 25: tracing.api_v3.QueryService.GetServices:output_type -> tracing.api_v3.GetServicesResponse
+	8,  // 26: tracing.api_v3.QueryService.GetOperations:output_type -> tracing.api_v3.GetOperationsResponse
+	11, // 27: tracing.api_v3.QueryService.GetDependencies:output_type -> tracing.api_v3.DependenciesResponse
+	15, // 28: tracing.api_v3.QueryService.FindTraceSummaries:output_type -> tracing.api_v3.FindTraceSummariesResponse
 	23, // [23:29] is the sub-list for method output_type
 	17, // [17:23] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
@@ -1200,7 +1164,7 @@ func file_tracing_api_v3_query_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_api_v3_query_service_proto_rawDesc), len(file_tracing_api_v3_query_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -9,6 +9,7 @@
 package storage_v2
 
 import (
+	expression_v1 "github.com/tracing-backend/tracing/internal/wire/expression_v1"
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -674,44 +675,6 @@ func (x *ArrayValue) GetValues() []*AnyValue {
 	return nil
 }
 
-// Filter is a boolean expression over spans. Its content is not defined here; only its presence
-// matters.
-type Filter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Filter) Reset() {
-	*x = Filter{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Filter) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Filter) ProtoMessage() {}
-
-func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
-func (*Filter) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{11}
-}
-
 // Pagination selects a part of the results.
 type Pagination struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -723,7 +686,7 @@ type Pagination struct {
 
 func (x *Pagination) Reset() {
 	*x = Pagination{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[12]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +698,7 @@ func (x *Pagination) String() string {
 func (*Pagination) ProtoMessage() {}
 
 func (x *Pagination) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[12]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +711,7 @@ func (x *Pagination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pagination.ProtoReflect.Descriptor instead.
 func (*Pagination) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{12}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Pagination) GetPageSize() uint32 {
@@ -779,16 +742,18 @@ type TraceQueryParameters struct {
 	DurationMin *durationpb.Duration `protobuf:"bytes,6,opt,name=duration_min,json=durationMin,proto3" json:"duration_min,omitempty"`
 	DurationMax *durationpb.Duration `protobuf:"bytes,7,opt,name=duration_max,json=durationMax,proto3" json:"duration_max,omitempty"`
 	// Maximum number of traces.
-	SearchDepth   int32       `protobuf:"varint,8,opt,name=search_depth,json=searchDepth,proto3" json:"search_depth,omitempty"`
-	Filter        *Filter     `protobuf:"bytes,9,opt,name=filter,proto3" json:"filter,omitempty"`
-	Pagination    *Pagination `protobuf:"bytes,10,opt,name=pagination,proto3" json:"pagination,omitempty"`
+	SearchDepth int32 `protobuf:"varint,8,opt,name=search_depth,json=searchDepth,proto3" json:"search_depth,omitempty"`
+	// A condition on spans. It replaces the other conditions: service, operation, attributes and
+	// durations.
+	Filter        *expression_v1.Call `protobuf:"bytes,9,opt,name=filter,proto3" json:"filter,omitempty"`
+	Pagination    *Pagination         `protobuf:"bytes,10,opt,name=pagination,proto3" json:"pagination,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TraceQueryParameters) Reset() {
 	*x = TraceQueryParameters{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[13]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +765,7 @@ func (x *TraceQueryParameters) String() string {
 func (*TraceQueryParameters) ProtoMessage() {}
 
 func (x *TraceQueryParameters) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[13]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +778,7 @@ func (x *TraceQueryParameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceQueryParameters.ProtoReflect.Descriptor instead.
 func (*TraceQueryParameters) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{13}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TraceQueryParameters) GetServiceName() string {
@@ -872,7 +837,7 @@ func (x *TraceQueryParameters) GetSearchDepth() int32 {
 	return 0
 }
 
-func (x *TraceQueryParameters) GetFilter() *Filter {
+func (x *TraceQueryParameters) GetFilter() *expression_v1.Call {
 	if x != nil {
 		return x.Filter
 	}
@@ -896,7 +861,7 @@ type FindTracesRequest struct {
 
 func (x *FindTracesRequest) Reset() {
 	*x = FindTracesRequest{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[14]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +873,7 @@ func (x *FindTracesRequest) String() string {
 func (*FindTracesRequest) ProtoMessage() {}
 
 func (x *FindTracesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[14]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +886,7 @@ func (x *FindTracesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTracesRequest.ProtoReflect.Descriptor instead.
 func (*FindTracesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{14}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FindTracesRequest) GetQuery() *TraceQueryParameters {
@@ -941,7 +906,7 @@ type FindTraceIDsRequest struct {
 
 func (x *FindTraceIDsRequest) Reset() {
 	*x = FindTraceIDsRequest{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[15]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +918,7 @@ func (x *FindTraceIDsRequest) String() string {
 func (*FindTraceIDsRequest) ProtoMessage() {}
 
 func (x *FindTraceIDsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[15]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +931,7 @@ func (x *FindTraceIDsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTraceIDsRequest.ProtoReflect.Descriptor instead.
 func (*FindTraceIDsRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{15}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FindTraceIDsRequest) GetQuery() *TraceQueryParameters {
@@ -988,7 +953,7 @@ type FoundTraceID struct {
 
 func (x *FoundTraceID) Reset() {
 	*x = FoundTraceID{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[16]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +965,7 @@ func (x *FoundTraceID) String() string {
 func (*FoundTraceID) ProtoMessage() {}
 
 func (x *FoundTraceID) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[16]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +978,7 @@ func (x *FoundTraceID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundTraceID.ProtoReflect.Descriptor instead.
 func (*FoundTraceID) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{16}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FoundTraceID) GetTraceId() []byte {
@@ -1047,7 +1012,7 @@ type FindTraceIDsResponse struct {
 
 func (x *FindTraceIDsResponse) Reset() {
 	*x = FindTraceIDsResponse{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[17]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1024,7 @@ func (x *FindTraceIDsResponse) String() string {
 func (*FindTraceIDsResponse) ProtoMessage() {}
 
 func (x *FindTraceIDsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[17]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1037,7 @@ func (x *FindTraceIDsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTraceIDsResponse.ProtoReflect.Descriptor instead.
 func (*FindTraceIDsResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{17}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FindTraceIDsResponse) GetTraceIds() []*FoundTraceID {
@@ -1092,7 +1057,7 @@ type FindTraceSummariesRequest struct {
 
 func (x *FindTraceSummariesRequest) Reset() {
 	*x = FindTraceSummariesRequest{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[18]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1069,7 @@ func (x *FindTraceSummariesRequest) String() string {
 func (*FindTraceSummariesRequest) ProtoMessage() {}
 
 func (x *FindTraceSummariesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[18]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1082,7 @@ func (x *FindTraceSummariesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTraceSummariesRequest.ProtoReflect.Descriptor instead.
 func (*FindTraceSummariesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{18}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FindTraceSummariesRequest) GetQuery() *TraceQueryParameters {
@@ -1139,7 +1104,7 @@ type ServiceSummary struct {
 
 func (x *ServiceSummary) Reset() {
 	*x = ServiceSummary{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[19]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1116,7 @@ func (x *ServiceSummary) String() string {
 func (*ServiceSummary) ProtoMessage() {}
 
 func (x *ServiceSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[19]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1129,7 @@ func (x *ServiceSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSummary.ProtoReflect.Descriptor instead.
 func (*ServiceSummary) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{19}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ServiceSummary) GetName() string {
@@ -1210,7 +1175,7 @@ type TraceSummary struct {
 
 func (x *TraceSummary) Reset() {
 	*x = TraceSummary{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[20]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1187,7 @@ func (x *TraceSummary) String() string {
 func (*TraceSummary) ProtoMessage() {}
 
 func (x *TraceSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[20]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1200,7 @@ func (x *TraceSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceSummary.ProtoReflect.Descriptor instead.
 func (*TraceSummary) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{20}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TraceSummary) GetTraceId() []byte {
@@ -1311,7 +1276,7 @@ type FindTraceSummariesResponse struct {
 
 func (x *FindTraceSummariesResponse) Reset() {
 	*x = FindTraceSummariesResponse{}
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[21]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1288,7 @@ func (x *FindTraceSummariesResponse) String() string {
 func (*FindTraceSummariesResponse) ProtoMessage() {}
 
 func (x *FindTraceSummariesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[21]
+	mi := &file_tracing_storage_v2_trace_storage_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1301,7 @@ func (x *FindTraceSummariesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindTraceSummariesResponse.ProtoReflect.Descriptor instead.
 func (*FindTraceSummariesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{21}
+	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FindTraceSummariesResponse) GetSummaries() []*TraceSummary {
@@ -1350,7 +1315,7 @@ var File_tracing_storage_v2_trace_storage_proto protoreflect.FileDescriptor
 
 const file_tracing_storage_v2_trace_storage_proto_rawDesc = "" +
 	"\n" +
-	"&tracing/storage_v2/trace_storage.proto\x12\x12tracing.storage.v2\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a(opentelemetry/proto/trace/v1/trace.proto\"\x9d\x01\n" +
+	"&tracing/storage_v2/trace_storage.proto\x12\x12tracing.storage.v2\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a(opentelemetry/proto/trace/v1/trace.proto\x1a&tracing/expression_v1/expression.proto\"\x9d\x01\n" +
 	"\x0eGetTraceParams\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x129\n" +
 	"\n" +
@@ -1390,13 +1355,12 @@ const file_tracing_storage_v2_trace_storage_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\v2\x1c.tracing.storage.v2.KeyValueR\x06values\"B\n" +
 	"\n" +
 	"ArrayValue\x124\n" +
-	"\x06values\x18\x01 \x03(\v2\x1c.tracing.storage.v2.AnyValueR\x06values\"\b\n" +
-	"\x06Filter\"H\n" +
+	"\x06values\x18\x01 \x03(\v2\x1c.tracing.storage.v2.AnyValueR\x06values\"H\n" +
 	"\n" +
 	"Pagination\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb5\x04\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb6\x04\n" +
 	"\x14TraceQueryParameters\x12!\n" +
 	"\fservice_name\x18\x01 \x01(\tR\vserviceName\x12%\n" +
 	"\x0eoperation_name\x18\x02 \x01(\tR\roperationName\x12<\n" +
@@ -1407,8 +1371,8 @@ const file_tracing_storage_v2_trace_storage_proto_rawDesc = "" +
 	"\x0estart_time_max\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fstartTimeMax\x12<\n" +
 	"\fduration_min\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\vdurationMin\x12<\n" +
 	"\fduration_max\x18\a \x01(\v2\x19.google.protobuf.DurationR\vdurationMax\x12!\n" +
-	"\fsearch_depth\x18\b \x01(\x05R\vsearchDepth\x122\n" +
-	"\x06filter\x18\t \x01(\v2\x1a.tracing.storage.v2.FilterR\x06filter\x12>\n" +
+	"\fsearch_depth\x18\b \x01(\x05R\vsearchDepth\x123\n" +
+	"\x06filter\x18\t \x01(\v2\x1b.tracing.expression.v1.CallR\x06filter\x12>\n" +
 	"\n" +
 	"pagination\x18\n" +
 	" \x01(\v2\x1e.tracing.storage.v2.PaginationR\n" +
@@ -1464,7 +1428,7 @@ func file_tracing_storage_v2_trace_storage_proto_rawDescGZIP() []byte {
 	return file_tracing_storage_v2_trace_storage_proto_rawDescData
 }
 
-var file_tracing_storage_v2_trace_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_tracing_storage_v2_trace_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_tracing_storage_v2_trace_storage_proto_goTypes = []any{
 	(*GetTraceParams)(nil),             // 0: tracing.storage.v2.GetTraceParams
 	(*GetTracesRequest)(nil),           // 1: tracing.storage.v2.GetTracesRequest
@@ -1477,24 +1441,24 @@ var file_tracing_storage_v2_trace_storage_proto_goTypes = []any{
 	(*AnyValue)(nil),                   // 8: tracing.storage.v2.AnyValue
 	(*KeyValueList)(nil),               // 9: tracing.storage.v2.KeyValueList
 	(*ArrayValue)(nil),                 // 10: tracing.storage.v2.ArrayValue
-	(*Filter)(nil),                     // 11: tracing.storage.v2.Filter
-	(*Pagination)(nil),                 // 12: tracing.storage.v2.Pagination
-	(*TraceQueryParameters)(nil),       // 13: tracing.storage.v2.TraceQueryParameters
-	(*FindTracesRequest)(nil),          // 14: tracing.storage.v2.FindTracesRequest
-	(*FindTraceIDsRequest)(nil),        // 15: tracing.storage.v2.FindTraceIDsRequest
-	(*FoundTraceID)(nil),               // 16: tracing.storage.v2.FoundTraceID
-	(*FindTraceIDsResponse)(nil),       // 17: tracing.storage.v2.FindTraceIDsResponse
-	(*FindTraceSummariesRequest)(nil),  // 18: tracing.storage.v2.FindTraceSummariesRequest
-	(*ServiceSummary)(nil),             // 19: tracing.storage.v2.ServiceSummary
-	(*TraceSummary)(nil),               // 20: tracing.storage.v2.TraceSummary
-	(*FindTraceSummariesResponse)(nil), // 21: tracing.storage.v2.FindTraceSummariesResponse
-	(*timestamppb.Timestamp)(nil),      // 22: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),        // 23: google.protobuf.Duration
+	(*Pagination)(nil),                 // 11: tracing.storage.v2.Pagination
+	(*TraceQueryParameters)(nil),       // 12: tracing.storage.v2.TraceQueryParameters
+	(*FindTracesRequest)(nil),          // 13: tracing.storage.v2.FindTracesRequest
+	(*FindTraceIDsRequest)(nil),        // 14: tracing.storage.v2.FindTraceIDsRequest
+	(*FoundTraceID)(nil),               // 15: tracing.storage.v2.FoundTraceID
+	(*FindTraceIDsResponse)(nil),       // 16: tracing.storage.v2.FindTraceIDsResponse
+	(*FindTraceSummariesRequest)(nil),  // 17: tracing.storage.v2.FindTraceSummariesRequest
+	(*ServiceSummary)(nil),             // 18: tracing.storage.v2.ServiceSummary
+	(*TraceSummary)(nil),               // 19: tracing.storage.v2.TraceSummary
+	(*FindTraceSummariesResponse)(nil), // 20: tracing.storage.v2.FindTraceSummariesResponse
+	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),        // 22: google.protobuf.Duration
+	(*expression_v1.Call)(nil),         // 23: tracing.expression.v1.Call
 	(*v1.TracesData)(nil),              // 24: opentelemetry.proto.trace.v1.TracesData
 }
 var file_tracing_storage_v2_trace_storage_proto_depIdxs = []int32{
-	22, // 0: tracing.storage.v2.GetTraceParams.start_time:type_name -> google.protobuf.Timestamp
-	22, // 1: tracing.storage.v2.GetTraceParams.end_time:type_name -> google.protobuf.Timestamp
+	21, // 0: tracing.storage.v2.GetTraceParams.start_time:type_name -> google.protobuf.Timestamp
+	21, // 1: tracing.storage.v2.GetTraceParams.end_time:type_name -> google.protobuf.Timestamp
 	0,  // 2: tracing.storage.v2.GetTracesRequest.query:type_name -> tracing.storage.v2.GetTraceParams
 	5,  // 3: tracing.storage.v2.GetOperationsResponse.operations:type_name -> tracing.storage.v2.Operation
 	8,  // 4: tracing.storage.v2.KeyValue.value:type_name -> tracing.storage.v2.AnyValue
@@ -1503,32 +1467,32 @@ var file_tracing_storage_v2_trace_storage_proto_depIdxs = []int32{
 	7,  // 7: tracing.storage.v2.KeyValueList.values:type_name -> tracing.storage.v2.KeyValue
 	8,  // 8: tracing.storage.v2.ArrayValue.values:type_name -> tracing.storage.v2.AnyValue
 	7,  // 9: tracing.storage.v2.TraceQueryParameters.attributes:type_name -> tracing.storage.v2.KeyValue
-	22, // 10: tracing.storage.v2.TraceQueryParameters.start_time_min:type_name -> google.protobuf.Timestamp
-	22, // 11: tracing.storage.v2.TraceQueryParameters.start_time_max:type_name -> google.protobuf.Timestamp
-	23, // 12: tracing.storage.v2.TraceQueryParameters.duration_min:type_name -> google.protobuf.Duration
-	23, // 13: tracing.storage.v2.TraceQueryParameters.duration_max:type_name -> google.protobuf.Duration
-	11, // 14: tracing.storage.v2.TraceQueryParameters.filter:type_name -> tracing.storage.v2.Filter
-	12, // 15: tracing.storage.v2.TraceQueryParameters.pagination:type_name -> tracing.storage.v2.Pagination
-	13, // 16: tracing.storage.v2.FindTracesRequest.query:type_name -> tracing.storage.v2.TraceQueryParameters
-	13, // 17: tracing.storage.v2.FindTraceIDsRequest.query:type_name -> tracing.storage.v2.TraceQueryParameters
-	22, // 18: tracing.storage.v2.FoundTraceID.start:type_name -> google.protobuf.Timestamp
-	22, // 19: tracing.storage.v2.FoundTraceID.end:type_name -> google.protobuf.Timestamp
-	16, // 20: tracing.storage.v2.FindTraceIDsResponse.trace_ids:type_name -> tracing.storage.v2.FoundTraceID
-	13, // 21: tracing.storage.v2.FindTraceSummariesRequest.query:type_name -> tracing.storage.v2.TraceQueryParameters
-	19, // 22: tracing.storage.v2.TraceSummary.services:type_name -> tracing.storage.v2.ServiceSummary
-	20, // 23: tracing.storage.v2.FindTraceSummariesResponse.summaries:type_name -> tracing.storage.v2.TraceSummary
+	21, // 10: tracing.storage.v2.TraceQueryParameters.start_time_min:type_name -> google.protobuf.Timestamp
+	21, // 11: tracing.storage.v2.TraceQueryParameters.start_time_max:type_name -> google.protobuf.Timestamp
+	22, // 12: tracing.storage.v2.TraceQueryParameters.duration_min:type_name -> google.protobuf.Duration
+	22, // 13: tracing.storage.v2.TraceQueryParameters.duration_max:type_name -> google.protobuf.Duration
+	23, // 14: tracing.storage.v2.TraceQueryParameters.filter:type_name -> tracing.expression.v1.Call
+	11, // 15: tracing.storage.v2.TraceQueryParameters.pagination:type_name -> tracing.storage.v2.Pagination
+	12, // 16: tracing.storage.v2.FindTracesRequest.query:type_name -> tracing.storage.v2.TraceQueryParameters
+	12, // 17: tracing.storage.v2.FindTraceIDsRequest.query:type_name -> tracing.storage.v2.TraceQueryParameters
+	21, // 18: tracing.storage.v2.FoundTraceID.start:type_name -> google.protobuf.Timestamp
+	21, // 19: tracing.storage.v2.FoundTraceID.end:type_name -> google.protobuf.Timestamp
+	15, // 20: tracing.storage.v2.FindTraceIDsResponse.trace_ids:type_name -> tracing.storage.v2.FoundTraceID
+	12, // 21: tracing.storage.v2.FindTraceSummariesRequest.query:type_name -> tracing.storage.v2.TraceQueryParameters
+	18, // 22: tracing.storage.v2.TraceSummary.services:type_name -> tracing.storage.v2.ServiceSummary
+	19, // 23: tracing.storage.v2.FindTraceSummariesResponse.summaries:type_name -> tracing.storage.v2.TraceSummary
 	1,  // 24: tracing.storage.v2.TraceReader.GetTraces:input_type -> tracing.storage.v2.GetTracesRequest
 	2,  // 25: tracing.storage.v2.TraceReader.GetServices:input_type -> tracing.storage.v2.GetServicesRequest
 	4,  // 26: tracing.storage.v2.TraceReader.GetOperations:input_type -> tracing.storage.v2.GetOperationsRequest
-	14, // 27: tracing.storage.v2.TraceReader.FindTraces:input_type -> tracing.storage.v2.FindTracesRequest
-	15, // 28: tracing.storage.v2.TraceReader.FindTraceIDs:input_type -> tracing.storage.v2.FindTraceIDsRequest
-	18, // 29: tracing.storage.v2.TraceReader.FindTraceSummaries:input_type -> tracing.storage.v2.FindTraceSummariesRequest
+	13, // 27: tracing.storage.v2.TraceReader.FindTraces:input_type -> tracing.storage.v2.FindTracesRequest
+	14, // 28: tracing.storage.v2.TraceReader.FindTraceIDs:input_type -> tracing.storage.v2.FindTraceIDsRequest
+	17, // 29: tracing.storage.v2.TraceReader.FindTraceSummaries:input_type -> tracing.storage.v2.FindTraceSummariesRequest
 	24, // 30: tracing.storage.v2.TraceReader.GetTraces:output_type -> opentelemetry.proto.trace.v1.TracesData
 	3,  // 31: tracing.storage.v2.TraceReader.GetServices:output_type -> tracing.storage.v2.GetServicesResponse
 	6,  // 32: tracing.storage.v2.TraceReader.GetOperations:output_type -> tracing.storage.v2.GetOperationsResponse
 	24, // 33: tracing.storage.v2.TraceReader.FindTraces:output_type -> opentelemetry.proto.trace.v1.TracesData
-	17, // 34: tracing.storage.v2.TraceReader.FindTraceIDs:output_type -> tracing.storage.v2.FindTraceIDsResponse
-	21, // 35: tracing.storage.v2.TraceReader.FindTraceSummaries:output_type -> tracing.storage.v2.FindTraceSummariesResponse
+	16, // 34: tracing.storage.v2.TraceReader.FindTraceIDs:output_type -> tracing.storage.v2.FindTraceIDsResponse
+	20, // 35: tracing.storage.v2.TraceReader.FindTraceSummaries:output_type -> tracing.storage.v2.FindTraceSummariesResponse
 	30, // [30:36] is the sub-list for method output_type
 	24, // [24:30] is the sub-list for method input_type
 	24, // [24:24] is the sub-list for extension type_name
@@ -1556,7 +1520,7 @@ func file_tracing_storage_v2_trace_storage_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_storage_v2_trace_storage_proto_rawDesc), len(file_tracing_storage_v2_trace_storage_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -63,6 +64,15 @@ func (s *Search) Where() tracestore.Expr {
 		all = append(all, storequery.TagCondition(key, s.Tags[key]))
 	}
 	return all
+}
+
+// SetFilter sets the condition of a filter, which replaces all other conditions on spans.
+func (s *Search) SetFilter(where tracestore.Expr) error {
+	if s.Set != nil || len(s.Where().(tracestore.And)) > 0 {
+		return queryfilter.ErrNotAlone
+	}
+	s.Set = storequery.Select{Where: where}
+	return nil
 }
 
 // WhereDuration returns a condition that compares a duration of the span or its trace.

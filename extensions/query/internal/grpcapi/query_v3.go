@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/internal/translate/otlpchunks"
+	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -68,10 +69,17 @@ func searchV3(p *api_v3.TraceQueryParameters) (*core.Search, error) {
 	switch {
 	case s.From.IsZero() || s.To.IsZero():
 		return nil, status.Error(codes.InvalidArgument, "start time min and max are required parameters")
-	case p.Filter != nil:
-		return nil, status.Error(codes.InvalidArgument, "query.filter is not supported; use the other parameters")
 	case p.Pagination != nil:
 		return nil, status.Error(codes.InvalidArgument, "query.pagination is not supported; use search_depth")
+	}
+	if p.Filter != nil {
+		where, err := queryfilter.Parse(p.Filter)
+		if err == nil {
+			err = s.SetFilter(where)
+		}
+		if err != nil {
+			return nil, status.Error(codes.InvalidArgument, "query.filter: "+err.Error())
+		}
 	}
 	return s, nil
 }

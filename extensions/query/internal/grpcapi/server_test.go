@@ -21,14 +21,17 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
+	"github.com/tracing-backend/tracing/internal/wire/expression_v1"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -152,7 +155,8 @@ func TestGRPCErrors(t *testing.T) {
 			"start time min and max are required parameters"},
 		{stream, good, "api_v3.QueryService/FindTraces",
 			&api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times,
-				Filter: &api_v3.Filter{}}}, codes.InvalidArgument, "query.filter is not supported; use the other parameters"},
+				Filter: &expression_v1.Call{Op: "exists"}}}, codes.InvalidArgument,
+			`query.filter: operator "exists" takes 1 argument(s), got 0`},
 		{stream, good, "api_v3.QueryService/FindTraces",
 			&api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times,
 				Pagination: &api_v3.Pagination{}}}, codes.InvalidArgument, "query.pagination is not supported; use search_depth"},
@@ -213,6 +217,44 @@ func TestGRPCChunks(t *testing.T) {
 // allTraces returns a query of version 3 for all traces.
 func allTraces() *api_v3.TraceQueryParameters {
 	return &api_v3.TraceQueryParameters{StartTimeMin: timestamppb.New(time.Unix(0, 0)), StartTimeMax: timestamppb.New(querytest.Noon)}
+}
+
+// TestGRPCFilters searches with filters, which replace the other conditions.
+func TestGRPCFilters(t *testing.T) {
+	client := api_v3.NewQueryServiceClient(dial(t, querytest.NewStore(querytest.Shop())))
+	for _, c := range []struct {
+		filter, service, want string
+	}{
+		{`{"op":"exists","args":[{"field":{"name":"parentSpanID","level":"span"}}]}`, "", "1"},
+		{`{"op":"regex","args":[{"field":{"name":"service","level":"resource"}},{"scalar":{"value":"^w"}}]}`, "", "2 1"},
+		{`{"op":"eq","args":[{"field":{"name":"spanID","level":"span"}},{"scalar":{"value":"4"}}]}`, "", "2"},
+		{`{"op":"eq","args":[{"attr":{"key":"db"}},{"scalar":{"value":"none"}}]}`, "", ""},
+		{`{"op":"exists","args":[{"attr":{"key":"db"}}]}`, "web", "query.filter: " + queryfilter.ErrNotAlone.Error()},
+		{`{"op":"not"}`, "", `query.filter: operator "not" takes 1 argument(s), got 0`},
+	} {
+		q := allTraces()
+		q.ServiceName, q.Filter = c.service, &expression_v1.Call{}
+		if err := protojson.Unmarshal([]byte(c.filter), q.Filter); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		answers, err := receive(client.FindTraceSummaries(t.Context(), &api_v3.FindTraceSummariesRequest{Query: q}))
+		for _, a := range answers {
+			for _, s := range a.Summaries {
+				ids = append(ids, s.TraceId[len(s.TraceId)-1:])
+			}
+		}
+		messages, tracesErr := receive(client.FindTraces(t.Context(), &api_v3.FindTracesRequest{Query: q}))
+		got := strings.Join(ids, " ")
+		if status.Code(err) == codes.InvalidArgument && status.Convert(tracesErr).Message() == status.Convert(err).Message() {
+			got = status.Convert(err).Message()
+		} else if err != nil || tracesErr != nil || len(messages) != len(ids) {
+			t.Errorf("%s: %d traces and %d summaries, %v, %v", c.filter, len(messages), len(ids), tracesErr, err)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.filter, got, c.want)
+		}
+	}
 }
 
 func spanCounts(messages []*tracepb.TracesData) (out []int) {

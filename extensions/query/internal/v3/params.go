@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -90,6 +91,15 @@ func parseSearch(r *http.Request) (s core.Search, err error) {
 	}
 	if s.Set, err = httpapi.OptionalSetParam(v, "query.q"); err != nil {
 		return s, err
+	}
+	if p := v.Get("query.filter"); p != "" {
+		where, err := queryfilter.ParseJSON(p)
+		if err == nil {
+			err = s.SetFilter(where)
+		}
+		if err != nil {
+			return s, malformed("query.filter", err)
+		}
 	}
 	return s, checkTimes(&s)
 }
