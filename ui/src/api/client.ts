@@ -130,9 +130,10 @@ export function clearCache(): void {
   cache.clear();
 }
 
-/** Asks `/api/ui/v1/NAME`. Equal concurrent requests are sent once; the request ends when all its users have aborted. */
+/** Asks `/api/ui/v1/NAME`, or the path `name` of another API, whose whole answer is the data. Equal concurrent requests are sent once; the request ends when all its users have aborted. */
 export async function get<T>(name: string, params: Params = {}, options: RequestOptions = {}): Promise<Envelope<T>> {
-  const path = '/api/ui/v1/' + name;
+  const other = name.startsWith('/');
+  const path = other ? name : '/api/ui/v1/' + name;
   const key = apiURL(path, params);
   const cached = cache.get(key);
   if (cached && Date.now() - cached.at < (options.maxAge ?? 0)) return cached.answer as Envelope<T>;
@@ -140,8 +141,9 @@ export async function get<T>(name: string, params: Params = {}, options: Request
   if (!shared) {
     const abort = new AbortController();
     const promise = request(path, params, { headers: options.headers, signal: abort.signal })
-      .then((r) => r.json() as Promise<Envelope<unknown>>)
-      .then((answer) => {
+      .then((r) => r.json())
+      .then((body) => {
+        const answer: Envelope<unknown> = other ? { data: body } : body;
         remember(key, answer);
         return answer;
       })

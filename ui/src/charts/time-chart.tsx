@@ -22,6 +22,16 @@ export interface ChartMark {
   label: string;
 }
 
+/** A point of a chart that leads to another page. */
+export interface ChartDot {
+  /** Milliseconds since the epoch. */
+  at: number;
+  value: number;
+  color: string;
+  label: string;
+  href: string;
+}
+
 /** Properties of a time chart. */
 export interface TimeChartProps {
   /** What it shows, for assistive technology and the table. */
@@ -42,6 +52,10 @@ export interface TimeChartProps {
   marks?: ChartMark[];
   /** Prints the first mark's label; other charts beside it need not repeat it. */
   markLabels?: boolean;
+  /** Points for the pointer only: the same links must be elsewhere, too. */
+  dots?: ChartDot[];
+  /** Prints no names at the right end: they are elsewhere. */
+  nameless?: boolean;
   table?: boolean;
   /** Called with milliseconds since the epoch after the user dragged over a range. */
   onSelect?: (from: number, to: number) => void;
@@ -66,10 +80,10 @@ export function TimeChart(props: TimeChartProps) {
   return <div ref={box} class={css.box} style={{ height: `${props.height ?? 164}px` }}>{props.table ? <ChartTable {...props} /> : width > 0 && <Drawing {...props} width={width} />}</div>;
 }
 
-function Drawing({ label, times, end, lines, format, axis, zone, height = 164, usual, floor = 0, marks = [], markLabels, onSelect, width }: TimeChartProps & { width: number }) {
+function Drawing({ label, times, end, lines, format, axis, zone, height = 164, usual, floor = 0, marks = [], markLabels, dots = [], nameless, onSelect, width }: TimeChartProps & { width: number }) {
   const [hover, setHover] = useState<number | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
-  const named = lines.length > 1;
+  const named = lines.length > 1 && !nameless;
   const right = named ? 32 : 8;
   const w = Math.max(1, width - left - right);
   const h = height - top - bottom;
@@ -115,6 +129,9 @@ function Drawing({ label, times, end, lines, format, axis, zone, height = 164, u
         {hover !== null && <path d={`M${middle(hover).toFixed(1)} ${top}V${top + h}`} stroke="var(--line-strong)" />}
         {drag && <rect x={Math.min(x(drag[0]), x(drag[1]))} y={top} width={Math.abs(x(drag[1]) - x(drag[0]))} height={h} fill="var(--accent-soft)" fill-opacity=".5" stroke="var(--ink)" />}
       </svg>
+      {dots.filter((d) => d.at >= start && d.at <= end && d.value <= max).map((d) => (
+        <a key={d.href + d.at} class={css.dot} href={d.href} title={d.label} tabIndex={-1} aria-hidden="true" style={{ left: `${x(d.at)}px`, top: `${y(d.value)}px`, '--c': d.color }} />
+      ))}
       {hover !== null && !drag && (
         <Tip x={middle(hover) > width / 2 ? Math.max(0, middle(hover) - 150) : middle(hover) + 10} y={top}>
           <span class={css.tipTime}>{clock(times[hover], zone, 0)}</span>

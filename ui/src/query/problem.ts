@@ -9,7 +9,7 @@ export interface Problem {
   end: number;
 }
 
-const pattern = /(?:line (\d+), )?column (\d+): ([^\n]*)/;
+const pattern = /(?:line (\d+), )?col(?:umn)? (\d+): ([^\n]*)/;
 
 /** Reads the position in a message of the server, in which columns are characters counted from 1. Null if the message names no position. */
 export function problemIn(message: string, text: string): Problem | null {

@@ -38,7 +38,7 @@ export function rangeParams(range: Range, now: number): Params {
 }
 
 /**
- * Asks `/api/ui/v1/NAME`, again when the parameters, the tenant or the credentials change, and aborts what is not needed any more.
+ * Asks `/api/ui/v1/NAME`, or the path of another API, again when the parameters, the tenant or the credentials change, and aborts what is not needed any more.
  * `params` gets the time, so that relative ranges move with refreshes. A `name` of null sends nothing.
  */
 export function useRequest<T>(name: string | null, params: Params | ((now: number) => Params) = {}, options: UseRequestOptions = {}): RequestState<T> {

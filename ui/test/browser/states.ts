@@ -68,6 +68,7 @@ export const states: State[] = [
   { name: 'open', path: () => '/open', reach: (p) => p.getByRole('button', { name: 'Choose files' }).waitFor() },
   { name: 'open with files', path: () => '/open', reach: (p) => openFiles(p) },
   { name: 'status', path: () => '/status', reach: (p) => p.getByRole('row').nth(1).waitFor() },
+  { name: 'series', path: () => '/search?q=' + encodeURIComponent('{ } | rate() by (resource.service.name)'), reach: (p) => p.getByRole('img', { name: /^Series/ }).waitFor() },
   { name: 'groups', path: () => '/search?tab=groups&by=service,name', reach: (p) => p.getByRole('table', { name: /Groups by/ }).getByRole('link').first().waitFor() },
   { name: 'traces as one tree', path: () => '/search?tab=tree', reach: (p) => p.getByRole('table', { name: 'Traces as one tree' }).waitFor() },
   { name: 'traces as one tree, narrow', path: () => '/search?tab=tree&sel=errors', narrow: true, reach: (p) => p.getByRole('table', { name: 'Traces as one tree' }).waitFor() },

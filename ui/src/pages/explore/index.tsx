@@ -5,6 +5,8 @@ import type { Facets, Heatmap } from '../../api/types';
 import { addCondition, searchOf } from '../../query/edit';
 import { remember } from '../../query/history';
 import { problemIn } from '../../query/problem';
+import { metricsOf } from '../../query/metrics';
+import { parseQuery } from '../../query/parse';
 import { hasStructure } from '../../query/sets';
 import { capable } from '../../shell/config';
 import { Button } from '../../shell/controls';
@@ -21,6 +23,8 @@ import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
 import { SearchHead } from './search-head';
+import type { SeriesProps } from './series';
+import type { SeriesAnswer } from './series/model';
 import { useSlowest } from './slowest';
 import { stepOf } from './step';
 import { useSearch } from './use-search';
@@ -29,6 +33,7 @@ import css from './explore.module.css';
 const Examples = lazy(() => import('./examples'));
 const Live = lazy(() => import('./live'));
 const FacetList = lazy(() => import('./facets'));
+const SeriesPanel = lazy<SeriesProps>(() => import('./series'));
 const Trail = lazy(() => import('./trail'));
 
 /** Explore: stored traces, or with `live=1` those that arrive. */
@@ -55,28 +60,34 @@ function Stored() {
   const [draft, setDraft] = useState(q);
   useEffect(() => setDraft(q), [q]);
   const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
-  const { part, bound, explained } = useSelected(run);
+  const metrics = useMemo(() => metricsOf(run.q), [run]);
+  const { part, bound, explained } = useSelected(run, !metrics);
   const listed = part ?? run;
-  const slowest = useSlowest(listed, sort);
-  const search = useSearch(slowest?.run ?? listed, fields, slowest?.limit ?? limit);
-  const wrong = search.error?.status === 400 ? search.error.message : null;
+  const slowest = useSlowest(listed, metrics ? '' : sort);
+  const search = useSearch(metrics ? null : slowest?.run ?? listed, fields, slowest?.limit ?? limit);
+  const series = useRequest<SeriesAnswer>(metrics && `/tempo/api/metrics/query${metrics.compares ? '' : '_range'}`, { ...period(run), q: run.q, step: metrics?.compares ? undefined : stepOf(run.to - run.from) }, kept);
+  const error = metrics ? series.error : search.error;
+  const wrong = error?.status === 400 ? error.message : null;
   const problem = draft === q && wrong !== null ? problemIn(wrong, run.q) ?? { message: wrong, begin: 0, end: 0 } : null;
   // While a search is wrong, the page shows the last one that was not.
   const last = useRef<Run | null>(null);
-  if (!search.reading && !search.error && search.run === (slowest?.run ?? listed)) last.current = run;
+  if (!metrics && !search.reading && !search.error && search.run === (slowest?.run ?? listed)) last.current = run;
   const shown = wrong === null ? run : last.current;
   const counted = capable('aggregates');
-  const explaining = tab === 'explain' && counted; // needs the width
+  const explaining = tab === 'explain' && counted && !metrics; // needs the width
   // The first traces come before the counts, which take the server longer.
   const counting = useSoon(run, search.run === listed || shown !== run) && counted && shown !== null;
   const counts = shown ?? run;
-  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, heatParams(counts, of), kept);
+  const heat = useRequest<Heatmap>(counting && !metrics ? 'heatmap' : null, heatParams(counts, of), kept);
   const chosen = part && shown === run ? part : counts;
   const selected = useMemo(() => selectedCount(sel, heat.data, explained), [sel, heat.data, explained]);
   // The cells of a box have its count. A heatmap of its time would also count traces that began before.
   const boxed = chosen !== counts && of === 'traces' && !!boxOfSelection(sel);
   const heatOfPart = useRequest<Heatmap>(counting && chosen !== counts && !boxed ? 'heatmap' : null, heatParams(chosen, of), kept);
-  const facets = useRequest<Facets>(counting && !explaining && !bound ? 'compare' : null, { ...rangeOf(chosen), sel_q: '{ error }', values: 40 }, kept);
+  // The facets of a metrics query are those of the spans that it counts.
+  const set = metrics && parseQuery(metrics.set) ? metrics.set : null;
+  const faceted = !metrics || set !== null ? { ...chosen, q: set ?? chosen.q } : null;
+  const facets = useRequest<Facets>(counting && !explaining && !bound && faceted ? 'compare' : null, { ...rangeOf(faceted ?? run), sel_q: '{ error }', values: 40 }, kept);
   const listHeat = boxed ? { ...heat, data: heat.data && { ...heat.data, estimatedSpans: selected! } } : chosen === counts ? heat : heatOfPart;
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
@@ -91,7 +102,7 @@ function Stored() {
   };
   // A condition narrows what is selected; the selection stays.
   const filter = (field: string, op: string, value: string): void => {
-    const next = addCondition(q, field, op, value);
+    const next = metrics ? `${addCondition(metrics.set, field, op, value)} ${metrics.rest}` : addCondition(q, field, op, value);
     remember(next);
     navigate({ q: next });
   };
@@ -100,26 +111,27 @@ function Stored() {
   const chart = counted && shown && !(plain && embedOptions.uiSearchHideGraph === '1');
   const facetsNeeded = useRef(false); // their code is loaded after the first traces, too
   facetsNeeded.current ||= counting;
-  const list = !bound && facetsNeeded.current && <FacetList answer={facets} run={chosen} onFilter={filter} />;
+  const list = !bound && faceted && facetsNeeded.current && <FacetList answer={facets} run={faceted} onFilter={filter} />;
   return (
     <div class={css.page}>
       <h1 class="visually-hidden">{t('Explore')}</h1>
       {!plain && (
         <SearchHead draft={draft} onDraft={setDraft} onRun={execute} problem={problem} period={() => period(run)}>
-          {counted && !explaining && <Button class={css.sheetButton} icon="filter" label={t('Facets')} onClick={() => setSheet(true)} />}
+          {counted && !explaining && faceted && <Button class={css.sheetButton} icon="filter" label={t('Facets')} onClick={() => setSheet(true)} />}
         </SearchHead>
       )}
       {!plain && <Trail />}
-      <Progress active={search.reading || heat.loading} label={t('Searching')} />
+      <Progress active={search.reading || heat.loading || series.loading} label={t('Searching')} />
       {sheet && <Dialog title={t('Facets')} onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
       <div class={css.columns}>
-        {counted && shown && !plain && !explaining && <aside class={css.rail} aria-label={t('Facets')}>{list}</aside>}
+        {counted && shown && !plain && !explaining && faceted && <aside class={css.rail} aria-label={t('Facets')}>{list}</aside>}
         <div ref={content} class={css.content}>
           {!counted && <div class={css.notice}><Partial>{t('This server\'s store cannot count spans, so heatmap and facets are not available.')}</Partial></div>}
-          {chart && <HeatmapPanel answer={heat} run={shown} selected={selected} />}
-          {search.error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
-          {!shown && <Examples onRun={execute} />}
-          {shown && <Results search={search} bound={shown === run ? bound : null} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} selected={selected} onRun={execute} />}
+          {chart && !metrics && <HeatmapPanel answer={heat} run={shown} selected={selected} />}
+          {error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={error} retry={again} /></div>}
+          {metrics && <SeriesPanel answer={series} metrics={metrics} run={run} />}
+          {!shown && !metrics && <Examples onRun={execute} />}
+          {shown && !metrics && <Results search={search} bound={shown === run ? bound : null} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} selected={selected} onRun={execute} />}
         </div>
       </div>
     </div>
@@ -128,12 +140,14 @@ function Stored() {
 
 /**
  * The selected part of a run; null if nothing is selected, or while Explain compares it with the rest.
+ * Without `selects`, nothing is.
  * `bound` is the request for the duration that the slowest ones reach, as long as the part is not known without it.
  * `explained` is what Explain has found, which the tab asks for too: the duration, and how many are selected.
  */
-function useSelected(run: Run): { part: Run | null; bound: RequestState<Explanation> | null; explained: Explanation | undefined } {
-  const { sel, of, tab } = view.value;
-  const explaining = tab === 'explain';
+function useSelected(run: Run, selects: boolean): { part: Run | null; bound: RequestState<Explanation> | null; explained: Explanation | undefined } {
+  const { of, tab, ...rest } = view.value;
+  const sel = selects ? rest.sel : null;
+  const explaining = tab === 'explain' && selects;
   const slowest = sel === 'slowest' && !explaining;
   const params = capable('aggregates') && (slowest || explaining) && !hasStructure(run.q) ? explainParams(run, view.value) : null;
   const answer = useRequest<Explanation>(params && 'explain', params ?? {}, kept);

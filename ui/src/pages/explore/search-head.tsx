@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { FormRow } from '../../query/form-row';
+import { metricsOf } from '../../query/metrics';
+import { parseQuery } from '../../query/parse';
 import type { Problem } from '../../query/problem';
 import { QueryBar } from '../../query/query-bar';
 import type { Period } from '../../query/suggest';
@@ -15,11 +17,13 @@ interface SearchHeadProps {
   children?: ComponentChildren;
 }
 
-/** The search as form and as text. */
+/** The search as form and as text. Of a metrics query, the form has the conditions on spans. */
 export function SearchHead({ draft, onDraft, onRun, problem, period, children }: SearchHeadProps) {
+  const metrics = metricsOf(draft);
+  const run = metrics ? (text: string): void => onRun(`${text || '{}'} ${metrics.rest}`) : onRun;
   return (
     <div class={css.search} role="search">
-      <div class={css.form}><FormRow draft={draft} period={period} onRun={onRun} /></div>
+      {(!metrics || parseQuery(metrics.set)) && <div class={css.form}><FormRow draft={metrics?.set ?? draft} period={period} onRun={run} /></div>}
       <div class={css.bar}>
         <QueryBar draft={draft} onDraft={onDraft} onRun={onRun} problem={problem} period={period} />
         {children}

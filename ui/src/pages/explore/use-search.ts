@@ -26,14 +26,15 @@ let kept: { run: Run; query: string; state: SearchState } | null = null;
 /** Default number of traces of a page of results. */
 export const pageSize = 50;
 
-/** Streams traces, newest first. `more` reads the next page. What the search before has found stays until the first answer. */
-export function useSearch(run: Run, fields: string[], limit: number): SearchState & { more: () => void } {
+/** Streams traces, newest first; none for the run null. `more` reads the next page. What the search before has found stays until the first answer. */
+export function useSearch(run: Run | null, fields: string[], limit: number): SearchState & { more: () => void } {
   const select = fields.join('\n');
   const query = `${limit}\n${select}`;
   const restored = kept?.run === run && kept.query === query ? kept.state : null;
   const [state, setState] = useState<SearchState>(restored ?? initial);
   const abort = useRef<AbortController | null>(null);
-  const start = (before: TraceSummary[], cursor: string): (() => void) => {
+  const start = (before: TraceSummary[], cursor: string): void => {
+    if (!run) return setState({ ...initial, reading: false });
     const own = new AbortController();
     abort.current?.abort();
     abort.current = own;
@@ -41,14 +42,13 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
     const sink = collector(run, before, cursor ? {} : { outcome: null }, (change) => { if (!own.signal.aborted) setState((s) => ({ ...s, ...change })); });
     const params = { q: withSelect(run.q, fields), start: run.start, end: run.until ?? run.end, limit: limit || pageSize, cursor, matched: selectsAll(run.q) ? undefined : 1 };
     stream<SearchLine>('search', params, sink.line, own.signal).then(sink.end, (e: unknown) => sink.fail(asError(e)));
-    return () => own.abort();
   };
   useLayoutEffect(() => { // the server searches while the page is drawn
     if (restored) setState(restored);
     else start([], '');
     return () => abort.current?.abort(); // also a later page
   }, [run, query]);
-  useEffect(() => { if (!state.reading && state.outcome && state.run === run) kept = { run, query, state }; }, [state]);
+  useEffect(() => { if (run && !state.reading && state.outcome && state.run === run) kept = { run, query, state }; }, [state]);
   const next = (state.run === run && state.outcome?.next) || '';
   // All traces of a page can begin after the selected box: the next page has those in it.
   const skipped = next && !state.reading && !state.error && state.traces.length === 0 && state.outcome!.traces > 0;
