@@ -266,10 +266,14 @@ func response(err error) (ptraceotlp.ExportResponse, error) {
 	return resp, err
 }
 
+// patient is the timeout of exporters. The concurrent callers of the suite need longer than the
+// default on a busy machine.
+const patient = "timeout: 1m"
+
 func otlpExporter(t *testing.T) {
 	pipelinetest.Exporter(t, otlpexporter.Factory(), pipelinetest.ExporterOptions{
 		Config: func(tb testing.TB, next pipeline.Consumer) string {
-			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", startHop(tb, next))
+			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}, %s}", startHop(tb, next), patient)
 		},
 	})
 }
@@ -285,8 +289,8 @@ func loadBalancingExporter(t *testing.T) {
 					for i := range hops {
 						hops[i] = startHop(tb, next)
 					}
-					return fmt.Sprintf("{routing_key: service, resolver: {static: {hostnames: [%s]}}, protocol: {otlp: {tls: {insecure: true}}}}",
-						strings.Join(hops, ", "))
+					return fmt.Sprintf("{routing_key: service, resolver: {static: {hostnames: [%s]}}, protocol: {otlp: {tls: {insecure: true}}}, %s}",
+						strings.Join(hops, ", "), patient)
 				},
 			})
 		})
@@ -304,7 +308,7 @@ func otlphttpExporter(t *testing.T) {
 				Config: func(tb testing.TB, next pipeline.Consumer) string {
 					srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hopOverHTTP(w, r, next) }))
 					tb.Cleanup(srv.Close)
-					return fmt.Sprintf("{endpoint: %q, %s}", srv.URL, settings)
+					return fmt.Sprintf("{endpoint: %q, %s, %s}", srv.URL, settings, patient)
 				},
 			})
 		})

@@ -13,7 +13,7 @@ import (
 func grpcExporter(t *testing.T) {
 	pipelinetest.Exporter(t, grpcexporter.Factory(), pipelinetest.ExporterOptions{
 		Config: func(tb testing.TB, next pipeline.Consumer) string {
-			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}, protocol: v2}", startHop(tb, next))
+			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}, protocol: v2, %s}", startHop(tb, next), patient)
 		},
 	})
 }

@@ -124,7 +124,7 @@ func nativeExporter(t *testing.T) {
 			register := func(srv *grpc.Server) {
 				wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, &nativeHop{next: next})
 			}
-			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", pipelinetest.StartHop(tb, "localhost:0", register).Addr)
+			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}, %s}", pipelinetest.StartHop(tb, "localhost:0", register).Addr, patient)
 		},
 	})
 }

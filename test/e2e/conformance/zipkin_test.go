@@ -102,7 +102,7 @@ func zipkinExporter(t *testing.T) {
 				Config: func(tb testing.TB, next pipeline.Consumer) string {
 					srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { zipkinHop(w, r, from, next) }))
 					tb.Cleanup(srv.Close)
-					return fmt.Sprintf("{endpoint: %q, compression: none, format: %s}", srv.URL+"/api/v2/spans", format)
+					return fmt.Sprintf("{endpoint: %q, compression: none, format: %s, %s}", srv.URL+"/api/v2/spans", format, patient)
 				},
 			})
 		})
