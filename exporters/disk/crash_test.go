@@ -10,9 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// forEachSeed calls f with n seeds, several in parallel, and stops at the first failure.
+// forEachSeed calls f with n seeds, several in parallel, and stops at the first failure. In `make
+// race`, a quarter of the seeds is enough: `make test-long` runs all.
 func forEachSeed(t *testing.T, n int, f func(t testing.TB, seed uint64)) {
 	t.Helper()
+	if soak.Raced() {
+		n = (n + 3) / 4
+	}
 	first := soak.Seed(t)
 	const workers = 4
 	var wg sync.WaitGroup

@@ -127,6 +127,7 @@ func answers(t testing.TB, e *exporter, list []question) (all []string, err erro
 // of, while the store runs. No query of any kind panics or fails, and each result equals the result
 // of the undamaged store or is marked as incomplete.
 func TestAnswersFromDamagedSegments(t *testing.T) {
+	soak.SkipIfRaced(t)
 	v, list := newVictim(t), questions(t)
 	mem := v.disk(t, "", nil)
 	v.setup.fs, v.setup.config.Reserve = mem, 0

@@ -390,8 +390,12 @@ func TestMergedSegmentOutlivesInputs(t *testing.T) {
 // TestMergeFaults: if any disk operation of a merge fails, no span is lost and a later merge
 // succeeds.
 func TestMergeFaults(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 3
+	}
 	for op := vfstest.OpCreate; op <= vfstest.OpClose; op <<= 1 {
-		for skip := range 8 {
+		for skip := 0; skip < 8; skip += stride {
 			fault := &vfstest.Rule{Op: op, Skip: skip, Times: 1, Err: syscall.ENOSPC, Path: "*.seg*", Short: true}
 			fault.Switch(false)
 			s := mergeSetup(vfstest.Inject(vfstest.NewMem(), fault))
@@ -421,7 +425,11 @@ func TestMergeFaults(t *testing.T) {
 
 // TestMergeCrashes cuts the power at each operation of a merge.
 func TestMergeCrashes(t *testing.T) {
-	for seed := range uint64(100) {
+	stride := uint64(1)
+	if testing.Short() {
+		stride = 4
+	}
+	for seed := uint64(0); seed < 100; seed += stride {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		mem := vfstest.NewMem()
 		after := mem

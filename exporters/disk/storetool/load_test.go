@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // receiver is an OTLP receiver that acknowledges requests, or answers what a test wants.
@@ -126,6 +128,7 @@ func TestLoadContinues(t *testing.T) {
 }
 
 func TestLoadRejects(t *testing.T) {
+	soak.SkipIfRaced(t)
 	dir, _ := exportedStore(t)
 	r := newReceiver(t)
 	f := func(code int, want string, args ...string) {
@@ -192,6 +195,7 @@ func TestLoadKeepsSecrets(t *testing.T) {
 
 // A load does not repeat requests to a receiver whose certificate is not trusted.
 func TestLoadVerifiesTheReceiver(t *testing.T) {
+	soak.SkipIfRaced(t)
 	dir, _ := exportedStore(t)
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -95,6 +95,7 @@ func TestRepairBlock(t *testing.T) {
 
 // Damage to an index loses no spans.
 func TestRepairIndex(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := newStore(t)
 	file := s.segment(1, synthetic(t, 3, 3000, "")...)
 	all, dir := s.spans(nil), s.unlock()
@@ -194,6 +195,7 @@ func TestLostLog(t *testing.T) {
 // A segment whose file is gone is damage, until the quarantine has a note about it. Repair enlists
 // the segments that it writes.
 func TestLostSegment(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const want = "file of the segment is gone"
 	s := newStore(t)
 	damaged := s.segment(1, synthetic(t, 1, 12_000, "")...)
@@ -242,6 +244,7 @@ func TestLostSegmentWithLog(t *testing.T) {
 // Repair says that the list of segments is damaged, and lists all segments again, although it
 // changes one.
 func TestRepairList(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := newStore(t)
 	damaged := s.segment(1, synthetic(t, 1, 12_000, "")...)
 	sound := s.segment(2, synthetic(t, 2, 500, "")...)
@@ -316,6 +319,7 @@ func quarantinedLog(t *testing.T, dir string) string {
 // Repair writes the readable spans of a log in the quarantine to a segment if no segment has them,
 // and adds those that a segment lacks.
 func TestRepairQuarantinedLog(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := newStore(t)
 	s.log(uint64(began.UnixNano()), synthetic(t, 5, 3000, "")...)
 	all, dir := s.spans(nil), s.unlock()

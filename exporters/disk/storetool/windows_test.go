@@ -91,6 +91,7 @@ func walkStore(t *testing.T, s *snapshot, limit int) *walked {
 // each window. Windows change neither the spans nor, as long as the spans of an hour are in one,
 // their order within an hour.
 func TestExportOpensBlocksOnce(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := overlappingStore(t, 40)
 	all := len(s.spans(nil))
 	s.deleteSpans(tombstone.Tombstone{Number: 1, Through: 15, Service: s.batch[0].Services()[0].Service, To: math.MaxUint64})

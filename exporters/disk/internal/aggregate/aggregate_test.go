@@ -62,6 +62,7 @@ func expectAggregate(w *scantest.Generator, q tracestore.Query, a tracestore.Agg
 // TestAggregateAgreesWithDefinition compares answers for one source, with imprecise hints and with
 // duplicates, with the definition.
 func TestAggregateAgreesWithDefinition(t *testing.T) {
+	soak.SkipIfRaced(t)
 	seed := soak.Seed(t)
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(seed, 9))}
 	s := openStore(1, seed, scan.Options{})
@@ -211,6 +212,7 @@ func sampleStore(t *testing.T) (realStore, []*otlpdata.Batch) {
 // TestAggregateWithinBudget checks that the budget is respected, the share is correct, and answers
 // are repeatable.
 func TestAggregateWithinBudget(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s, sent := sampleStore(t)
 	service := scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text(bench.New(7, scantest.Day).Services()[5]))
 	rare := tracestore.And{service, scantest.Property(tracestore.Duration, tracestore.Gt, tracestore.Number(500e6))}
@@ -251,6 +253,7 @@ func checkEstimate(t *testing.T, budget int, got, whole tracestore.Aggregate) {
 
 // TestRelativeError checks the errors of estimates for rare and common services.
 func TestRelativeError(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s, sent := sampleStore(t)
 	small := 0
 	for i, name := range bench.New(7, scantest.Day).Services() {
@@ -340,6 +343,7 @@ func TestHeatmapAndFacetsShareBudget(t *testing.T) {
 // TestExemplarsWithoutRows checks that exemplars come from the whole window although the heatmap
 // reads no rows.
 func TestExemplarsWithoutRows(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s, _ := sampleStore(t)
 	service := scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text(bench.New(7, scantest.Day).Services()[5]))
 	q := tracestore.Query{From: scantest.Day.Add(-time.Hour), To: scantest.Day.Add(time.Hour), Where: service}

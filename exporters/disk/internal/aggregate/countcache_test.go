@@ -76,10 +76,14 @@ func TestKeptCounts(t *testing.T) {
 		{Groups: tracestore.GroupQuery{Limit: 30, By: route}},
 		{Groups: tracestore.GroupQuery{Limit: 30, By: []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.Name}}}},
 	}
+	rounds := 30
+	if soak.Raced() { // make test-long runs all
+		rounds = 15
+	}
 	for _, limit := range []int64{8 << 20, 200 << 10} {
 		s.counts = newCountCache(limit)
 		scanned, direct := 0, 0
-		for range 30 {
+		for range rounds {
 			from, to := times.From+rng.Uint64N(times.To-times.From), times.From+rng.Uint64N(times.To-times.From)
 			q := tracestore.Query{From: scantest.At(min(from, to)), To: scantest.At(max(from, to))}
 			if rng.IntN(2) == 0 {

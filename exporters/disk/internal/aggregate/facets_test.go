@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/test/bench"
@@ -18,6 +19,7 @@ import (
 // TestFacetsOfSegments compares the facets of whole blocks, and of some of their rows, with the
 // definition.
 func TestFacetsOfSegments(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const spans = 12_000
 	s := newRealStore(t, 1, scan.Options{})
 	var sent []*otlpdata.Batch
@@ -48,6 +50,7 @@ func TestFacetsOfSegments(t *testing.T) {
 // TestFacetsOfIDs checks that spans of fields with a different value each are counted, and frequent
 // values among ids.
 func TestFacetsOfIDs(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const spans = 30_000
 	td := ptrace.NewTraces()
 	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
