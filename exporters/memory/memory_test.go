@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
@@ -29,7 +30,11 @@ func open(tb testing.TB, maxBytes pipeline.ByteSize) (*exporter, *prometheus.Reg
 }
 
 func TestStore(t *testing.T) {
-	storetest.Store(t, func(tb testing.TB) storetest.Subject {
+	run := storetest.Store
+	if soak.Raced() {
+		run = storetest.Concurrent
+	}
+	run(t, func(tb testing.TB) storetest.Subject {
 		e, _ := open(tb, 0)
 		return e
 	})

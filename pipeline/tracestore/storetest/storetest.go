@@ -43,28 +43,32 @@ func Store(t *testing.T, open func(tb testing.TB) Subject) {
 }
 
 // Variant runs parts of the suite for another configuration of a store that Store already tests:
-// only the named checks, whose outcome may differ, and with the race detector only the concurrent
-// ones among them. In `make soak` it runs the whole suite.
+// only the named checks, whose outcome may differ. In `make soak` it runs the whole suite.
 func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string) {
 	if soak.Soaking() {
 		Store(t, open)
 		return
 	}
-	if soak.Raced() {
-		differing = slices.DeleteFunc(slices.Clone(differing), func(name string) bool { return !slices.Contains(concurrent, name) })
-	}
 	Checks(t, open, differing...)
 }
+
+// Concurrent runs the checks that write and read, or cancel, at the same time. With the race
+// detector they are enough for a store without goroutines of its own.
+func Concurrent(t *testing.T, open func(tb testing.TB) Subject) { Checks(t, open, concurrent...) }
 
 // concurrent are the checks that write and read, or cancel, at the same time.
 var concurrent = []string{"canceled queries", "early stop and writes while reading", "concurrent writers and readers"}
 
 // Checks runs the named checks of the suite, for stores for which the whole suite takes too long.
+// In `make race` it runs only the concurrent ones among them.
 func Checks(t *testing.T, open func(tb testing.TB) Subject, names ...string) {
 	left := slices.Clone(names)
 	for _, c := range checks() {
 		if i := slices.Index(left, c.name); i >= 0 {
 			left = slices.Delete(left, i, i+1)
+			if soak.Raced() && !slices.Contains(concurrent, c.name) {
+				continue
+			}
 			t.Run(c.name, func(t *testing.T) { c.run(newSuite(t, open(t))) })
 		}
 	}
