@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tracing-backend/tracing/internal/translate/pagetoken"
 	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
@@ -34,8 +35,8 @@ type parameters interface {
 }
 
 var (
-	errNoQuery   = status.Error(codes.InvalidArgument, "missing query")
-	errPageToken = errors.New("page_token is not supported")
+	errNoQuery  = status.Error(codes.InvalidArgument, "missing query")
+	errPageSize = errors.New("page_size must not be negative")
 )
 
 func queryV1(tenant string, p *storage_v1.TraceQueryParameters) (tracestore.Query, error) {
@@ -50,11 +51,8 @@ func queryV1(tenant string, p *storage_v1.TraceQueryParameters) (tracestore.Quer
 }
 
 func queryV2(tenant string, p *storage_v2.TraceQueryParameters) (tracestore.Query, error) {
-	switch {
-	case p == nil:
+	if p == nil {
 		return tracestore.Query{}, errNoQuery
-	case p.GetPagination().GetPageToken() != "":
-		return tracestore.Query{}, invalid(errPageToken)
 	}
 	where := tracestore.And{}
 	for _, kv := range p.GetAttributes() {
@@ -65,16 +63,50 @@ func queryV2(tenant string, p *storage_v2.TraceQueryParameters) (tracestore.Quer
 		where = append(where, storequery.TagCondition(kv.GetKey(), text))
 	}
 	q, err := query(tenant, p, p.GetSearchDepth(), where)
-	if err != nil || p.GetFilter() == nil {
+	if err != nil {
 		return q, err
 	}
-	if q.Where != nil {
-		return q, invalid(queryfilter.ErrNotAlone)
+	if p.GetFilter() != nil {
+		if q.Where != nil {
+			return q, invalid(queryfilter.ErrNotAlone)
+		}
+		if q.Where, err = queryfilter.Parse(p.GetFilter()); err != nil {
+			return q, invalid(fmt.Errorf("filter: %w", err))
+		}
 	}
-	if q.Where, err = queryfilter.Parse(p.GetFilter()); err != nil {
-		return q, invalid(fmt.Errorf("filter: %w", err))
+	return q, addPage(&q, p)
+}
+
+// addPage restricts a query to the requested page.
+func addPage(q *tracestore.Query, p *storage_v2.TraceQueryParameters) (err error) {
+	size := p.GetPagination().GetPageSize()
+	if size < 0 {
+		return invalid(errPageSize)
 	}
-	return q, nil
+	if size > 0 {
+		q.Limit = int(size)
+	}
+	if q.After, err = pagetoken.Parse(p.GetPagination().GetPageToken(), identity(q.Tenant, p)); err != nil {
+		return invalid(err)
+	}
+	return nil
+}
+
+// nextPage returns the token of the page after a position, or "" if there is none or if the client
+// does not request pages.
+func nextPage(tenant string, p *storage_v2.TraceQueryParameters, next tracestore.Cursor) string {
+	if p.GetPagination() == nil {
+		return ""
+	}
+	return pagetoken.New(next, identity(tenant, p))
+}
+
+// identity returns the tenant and all conditions of a query in the form that page tokens contain.
+func identity(tenant string, p *storage_v2.TraceQueryParameters) []byte {
+	same := proto.CloneOf(p)
+	same.SearchDepth, same.Pagination = 0, nil
+	encoded, _ := proto.MarshalOptions{Deterministic: true}.Marshal(same) // cannot fail: it was decoded
+	return append(strconv.AppendQuote(nil, tenant), encoded...)
 }
 
 func query(tenant string, p parameters, depth int32, where tracestore.And) (q tracestore.Query, err error) {

@@ -86,9 +86,10 @@ func statusOf(err error) error {
 }
 
 // find runs a query and calls each for each trace, newest first. The condition may use fields of
-// the trace. It sets a trailer if the result is incomplete.
+// the trace. It returns the position of the next page, and sets a trailer if the result is
+// incomplete.
 func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestore.Query, want tracestore.Want, trailer func(metadata.MD),
-	each func(*tracestore.Result) error) error {
+	each func(*tracestore.Result) error) (next tracestore.Cursor, err error) {
 	requested := q.Limit
 	q.Limit = min(q.Limit, r.limit)
 	q.Budget.Spans = r.scanned
@@ -96,11 +97,11 @@ func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestor
 	q.Where = nil
 	results, err := storequery.Find(ctx, store, q, set, want)
 	if err != nil {
-		return err
+		return next, err
 	}
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
-		return err
+		return next, err
 	}
 	defer memory.Release()
 	for res, err := range results.All {
@@ -108,10 +109,10 @@ func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestor
 			err = memory.Resize(int64(res.Spans.Size()))
 		}
 		if err != nil {
-			return err
+			return next, err
 		}
 		if err := each(&res); err != nil {
-			return err
+			return next, err
 		}
 	}
 	outcome := results.Outcome()
@@ -121,7 +122,7 @@ func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestor
 	case outcome.Next.Set && q.Limit < requested:
 		trailer(incomplete(fmt.Sprintf("a response contains at most max_limit (%d) traces", r.limit)))
 	}
-	return nil
+	return outcome.Next, nil
 }
 
 func incomplete(reason string) metadata.MD {

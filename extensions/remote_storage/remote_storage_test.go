@@ -2,6 +2,7 @@ package remotestorage
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tracing-backend/tracing/internal/translate/pagetoken"
 	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/translate/remotestore"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
@@ -29,6 +31,8 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -214,7 +218,11 @@ func TestInvalidRequests(t *testing.T) {
 		{"v2 page token", func() error {
 			query := &storage_v2.TraceQueryParameters{Pagination: &storage_v2.Pagination{PageToken: "x"}}
 			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
-		}, codes.InvalidArgument, "page_token is not supported"},
+		}, codes.InvalidArgument, pagetoken.ErrInvalid.Error()},
+		{"v2 page size", func() error {
+			query := &storage_v2.TraceQueryParameters{Pagination: &storage_v2.Pagination{PageSize: -1}}
+			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
+		}, codes.InvalidArgument, "page_size must not be negative"},
 		{"v2 bad time", func() error {
 			query := &storage_v2.TraceQueryParameters{StartTimeMin: &timestamppb.Timestamp{Nanos: -1}}
 			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
@@ -371,6 +379,50 @@ func TestFilters(t *testing.T) {
 	}
 	if found := find("traceID", fmt.Sprintf("%x", id(2))).GetTraceIds(); len(found) != 1 || !bytes.Equal(found[0].GetTraceId(), id(2)) {
 		t.Errorf("found %v", found)
+	}
+}
+
+// TestPages checks that the token of a page is the cursor of the next query, for both methods and
+// only for the same tenant and conditions.
+func TestPages(t *testing.T) {
+	s := &store{outcome: tracestore.Outcome{Next: tracestore.Cursor{Start: 5, ID: otlpdata.TraceID(id(1)), Set: true}}}
+	conn := serve(t, s, func(c *Config) {
+		c.Tenancy = pipeline.Present(server.TenancyConfig{Enabled: true, Header: "x-tenant"})
+	})
+	client := storage_v2.NewTraceReaderClient(conn)
+	as := func(tenant string) context.Context {
+		return metadata.AppendToOutgoingContext(t.Context(), "x-tenant", tenant)
+	}
+	p := &storage_v2.TraceQueryParameters{ServiceName: "s", SearchDepth: 7}
+	find := func(ctx context.Context) (string, tracestore.Query, error) {
+		resp, err := client.FindTraceIDs(ctx, &storage_v2.FindTraceIDsRequest{Query: p})
+		return resp.GetNextPageToken(), s.queries[len(s.queries)-1], err
+	}
+	if token, q, err := find(as("a")); token != "" || q.Limit != 7 || err != nil {
+		t.Errorf("without pages: token %q, %+v, %v", token, q, err)
+	}
+	p.Pagination = &storage_v2.Pagination{PageSize: 3}
+	token, q, err := find(as("a"))
+	if token == "" || q.Limit != 3 || q.After.Set || err != nil {
+		t.Errorf("first page: token %q, %+v, %v", token, q, err)
+	}
+	p.SearchDepth, p.Pagination = 9, &storage_v2.Pagination{PageToken: token}
+	if again, q, err := find(as("a")); again != token || q.Limit != 9 || q.After != s.outcome.Next || err != nil {
+		t.Errorf("second page: token %q, %+v, %v", again, q, err)
+	}
+	stream, err := client.FindTraceSummaries(as("a"), &storage_v2.FindTraceSummariesRequest{Query: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := stream.Recv(); err != nil || m.GetNextPageToken() != token || len(m.GetSummaries()) > 0 {
+		t.Errorf("%v, %v", m, err)
+	}
+	if _, _, err := find(as("b")); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("another tenant: %v", err)
+	}
+	p.ServiceName = "other"
+	if _, _, err := find(as("a")); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("another query: %v", err)
 	}
 }
 

@@ -117,8 +117,9 @@ func (s *v1) FindTraces(req *storage_v1.FindTracesRequest, stream grpc.ServerStr
 		if err != nil {
 			return err
 		}
-		return s.find(ctx, s.store, q, tracestore.WantFull, stream.SetTrailer,
+		_, err = s.find(ctx, s.store, q, tracestore.WantFull, stream.SetTrailer,
 			func(r *tracestore.Result) error { return s.send(stream, r.Spans) })
+		return err
 	})
 }
 
@@ -146,10 +147,11 @@ func (s *v1) FindTraceIDs(ctx context.Context, req *storage_v1.FindTraceIDsReque
 		if err != nil {
 			return err
 		}
-		return s.find(inner, s.store, q, tracestore.WantIDs, unaryTrailer(ctx), func(r *tracestore.Result) error {
+		_, err = s.find(inner, s.store, q, tracestore.WantIDs, unaryTrailer(ctx), func(r *tracestore.Result) error {
 			resp.TraceIds = append(resp.TraceIds, r.ID[:])
 			return nil
 		})
+		return err
 	})
 	return resp, err
 }

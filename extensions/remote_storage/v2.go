@@ -9,6 +9,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -84,7 +85,8 @@ func (s *v2) write(ctx context.Context, req any) (any, error) {
 func (*v2) GetCapabilities(context.Context, *storage_v2.GetCapabilitiesRequest) (*storage_v2.GetCapabilitiesResponse, error) {
 	return &storage_v2.GetCapabilitiesResponse{Search: &storage_v2.SearchCapabilities{
 		WithoutServiceName: true, SameSpanConjunction: true,
-		Filter: &storage_v2.FilterCapabilities{Levels: queryfilter.Levels(), Operators: queryfilter.Operators()},
+		Filter:    &storage_v2.FilterCapabilities{Levels: queryfilter.Levels(), Operators: queryfilter.Operators()},
+		Paginated: true,
 	}}, nil
 }
 
@@ -107,15 +109,27 @@ func (s *v2) GetTraces(req *storage_v2.GetTracesRequest, stream grpc.ServerStrea
 	})
 }
 
+// search runs a query and calls each for each trace, newest first. It returns the token of the next
+// page. trailer is as in readers.find.
+func (s *v2) search(ctx context.Context, tenant string, p *storage_v2.TraceQueryParameters, want tracestore.Want,
+	trailer func(metadata.MD), each func(*tracestore.Result) error) (next string, err error) {
+	q, err := queryV2(tenant, p)
+	if err != nil {
+		return "", err
+	}
+	if p.GetPagination() != nil {
+		q.Limit = min(q.Limit, s.limit) // the next page has the others
+	}
+	end, err := s.find(ctx, s.store, q, want, trailer, each)
+	return nextPage(tenant, p, end), err
+}
+
 // FindTraces sends the traces that match a query, newest first.
 func (s *v2) FindTraces(req *storage_v2.FindTracesRequest, stream grpc.ServerStreamingServer[tracepb.TracesData]) error {
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
-		q, err := queryV2(tenant, req.GetQuery())
-		if err != nil {
-			return err
-		}
-		return s.find(ctx, s.store, q, tracestore.WantFull, stream.SetTrailer,
+		_, err := s.search(ctx, tenant, req.GetQuery(), tracestore.WantFull, stream.SetTrailer,
 			func(r *tracestore.Result) error { return s.send(stream, r.Spans) })
+		return err
 	})
 }
 
@@ -134,15 +148,13 @@ func (s *v2) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 // FindTraceIDs returns the ids of the traces that match a query, newest first, without their times.
 func (s *v2) FindTraceIDs(ctx context.Context, req *storage_v2.FindTraceIDsRequest) (*storage_v2.FindTraceIDsResponse, error) {
 	resp := &storage_v2.FindTraceIDsResponse{}
-	err := s.read(ctx, func(inner context.Context, tenant string) error {
-		q, err := queryV2(tenant, req.GetQuery())
-		if err != nil {
-			return err
-		}
-		return s.find(inner, s.store, q, tracestore.WantIDs, unaryTrailer(ctx), func(r *tracestore.Result) error {
-			resp.TraceIds = append(resp.TraceIds, &storage_v2.FoundTraceID{TraceId: r.ID[:]})
-			return nil
-		})
+	err := s.read(ctx, func(inner context.Context, tenant string) (err error) {
+		resp.NextPageToken, err = s.search(inner, tenant, req.GetQuery(), tracestore.WantIDs, unaryTrailer(ctx),
+			func(r *tracestore.Result) error {
+				resp.TraceIds = append(resp.TraceIds, &storage_v2.FoundTraceID{TraceId: r.ID[:]})
+				return nil
+			})
+		return err
 	})
 	return resp, err
 }
@@ -154,20 +166,20 @@ const summariesPerMessage = 100
 func (s *v2) FindTraceSummaries(req *storage_v2.FindTraceSummariesRequest,
 	stream grpc.ServerStreamingServer[storage_v2.FindTraceSummariesResponse]) error {
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
-		q, err := queryV2(tenant, req.GetQuery())
-		if err != nil {
-			return err
-		}
 		resp := &storage_v2.FindTraceSummariesResponse{}
-		err = s.find(ctx, s.store, q, tracestore.WantSummaries, stream.SetTrailer, func(r *tracestore.Result) error {
-			if resp.Summaries = append(resp.Summaries, summary(r.Summary)); len(resp.Summaries) < summariesPerMessage {
-				return nil
+		next, err := s.search(ctx, tenant, req.GetQuery(), tracestore.WantSummaries, stream.SetTrailer, func(r *tracestore.Result) error {
+			if len(resp.Summaries) == summariesPerMessage {
+				full := resp
+				resp = &storage_v2.FindTraceSummariesResponse{}
+				if err := stream.Send(full); err != nil {
+					return err
+				}
 			}
-			full := resp
-			resp = &storage_v2.FindTraceSummariesResponse{}
-			return stream.Send(full)
+			resp.Summaries = append(resp.Summaries, summary(r.Summary))
+			return nil
 		})
-		if err != nil || len(resp.Summaries) == 0 {
+		resp.NextPageToken = next
+		if err != nil || len(resp.Summaries) == 0 && next == "" {
 			return err
 		}
 		return stream.Send(resp)

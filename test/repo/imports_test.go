@@ -68,6 +68,7 @@ var allowedImports = map[string][]string{
 	"examples":                       {".", "+pipeline"},
 	"internal/wire":                  {"+internal/wire"},
 	"internal/translate":             {"+pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},
+	"internal/translate/pagetoken":   {"pipeline/otlpdata", "pipeline/tracestore"},
 	"internal/translate/queryfilter": {"+internal/wire", "internal/traceql", "pipeline/otlpdata", "+pipeline/tracestore"},
 	"internal/translate/storewire":   {"pipeline/otlpdata", "pipeline/tracestore"},
 	"internal/processview":           {"pipeline", "pipeline/sampling", "pipeline/status"},

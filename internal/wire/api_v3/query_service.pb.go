@@ -99,11 +99,13 @@ func (x *GetTraceRequest) GetRawTraces() bool {
 	return false
 }
 
-// Pagination selects a part of the results.
+// Pagination requests one page of the results.
 type Pagination struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	PageSize      uint32                 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	PageToken     string                 `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of results; 0 means search_depth.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The token of a response to the same query; empty for the first page.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,7 +140,7 @@ func (*Pagination) Descriptor() ([]byte, []int) {
 	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Pagination) GetPageSize() uint32 {
+func (x *Pagination) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -943,8 +945,10 @@ func (x *TraceSummary) GetServices() []*ServiceSummary {
 
 // FindTraceSummariesResponse contains some of the summaries.
 type FindTraceSummariesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Summaries     []*TraceSummary        `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Summaries []*TraceSummary        `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
+	// In the last message of a stream: the token of the next page, if there is one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -986,6 +990,13 @@ func (x *FindTraceSummariesResponse) GetSummaries() []*TraceSummary {
 	return nil
 }
 
+func (x *FindTraceSummariesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_tracing_api_v3_query_service_proto protoreflect.FileDescriptor
 
 const file_tracing_api_v3_query_service_proto_rawDesc = "" +
@@ -1000,7 +1011,7 @@ const file_tracing_api_v3_query_service_proto_rawDesc = "" +
 	"raw_traces\x18\x04 \x01(\bR\trawTraces\"H\n" +
 	"\n" +
 	"Pagination\x12\x1b\n" +
-	"\tpage_size\x18\x01 \x01(\rR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"\xa8\x05\n" +
 	"\x14TraceQueryParameters\x12!\n" +
@@ -1068,9 +1079,10 @@ const file_tracing_api_v3_query_service_proto_rawDesc = "" +
 	"span_count\x18\x06 \x01(\x05R\tspanCount\x12(\n" +
 	"\x10error_span_count\x18\a \x01(\x05R\x0eerrorSpanCount\x12*\n" +
 	"\x11orphan_span_count\x18\b \x01(\x05R\x0forphanSpanCount\x12:\n" +
-	"\bservices\x18\t \x03(\v2\x1e.tracing.api_v3.ServiceSummaryR\bservices\"X\n" +
+	"\bservices\x18\t \x03(\v2\x1e.tracing.api_v3.ServiceSummaryR\bservices\"\x80\x01\n" +
 	"\x1aFindTraceSummariesResponse\x12:\n" +
-	"\tsummaries\x18\x01 \x03(\v2\x1c.tracing.api_v3.TraceSummaryR\tsummaries2\xca\x04\n" +
+	"\tsummaries\x18\x01 \x03(\v2\x1c.tracing.api_v3.TraceSummaryR\tsummaries\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xca\x04\n" +
 	"\fQueryService\x12W\n" +
 	"\bGetTrace\x12\x1f.tracing.api_v3.GetTraceRequest\x1a(.opentelemetry.proto.trace.v1.TracesData0\x01\x12[\n" +
 	"\n" +

@@ -84,8 +84,10 @@ type SearchCapabilities struct {
 	// Whether one span of a trace must match all conditions, instead of each condition by any span.
 	SameSpanConjunction bool                `protobuf:"varint,2,opt,name=same_span_conjunction,json=sameSpanConjunction,proto3" json:"same_span_conjunction,omitempty"`
 	Filter              *FilterCapabilities `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// Whether pages are supported.
+	Paginated     bool `protobuf:"varint,4,opt,name=paginated,proto3" json:"paginated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SearchCapabilities) Reset() {
@@ -137,6 +139,13 @@ func (x *SearchCapabilities) GetFilter() *FilterCapabilities {
 		return x.Filter
 	}
 	return nil
+}
+
+func (x *SearchCapabilities) GetPaginated() bool {
+	if x != nil {
+		return x.Paginated
+	}
+	return false
 }
 
 // GetCapabilitiesRequest requests the capabilities of the store.
@@ -228,11 +237,12 @@ const file_tracing_storage_v2_capabilities_proto_rawDesc = "" +
 	"%tracing/storage_v2/capabilities.proto\x12\x12tracing.storage.v2\"J\n" +
 	"\x12FilterCapabilities\x12\x16\n" +
 	"\x06levels\x18\x01 \x03(\tR\x06levels\x12\x1c\n" +
-	"\toperators\x18\x02 \x03(\tR\toperators\"\xba\x01\n" +
+	"\toperators\x18\x02 \x03(\tR\toperators\"\xd8\x01\n" +
 	"\x12SearchCapabilities\x120\n" +
 	"\x14without_service_name\x18\x01 \x01(\bR\x12withoutServiceName\x122\n" +
 	"\x15same_span_conjunction\x18\x02 \x01(\bR\x13sameSpanConjunction\x12>\n" +
-	"\x06filter\x18\x03 \x01(\v2&.tracing.storage.v2.FilterCapabilitiesR\x06filter\"\x18\n" +
+	"\x06filter\x18\x03 \x01(\v2&.tracing.storage.v2.FilterCapabilitiesR\x06filter\x12\x1c\n" +
+	"\tpaginated\x18\x04 \x01(\bR\tpaginated\"\x18\n" +
 	"\x16GetCapabilitiesRequest\"Y\n" +
 	"\x17GetCapabilitiesResponse\x12>\n" +
 	"\x06search\x18\x01 \x01(\v2&.tracing.storage.v2.SearchCapabilitiesR\x06search2z\n" +

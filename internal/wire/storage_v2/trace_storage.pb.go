@@ -675,11 +675,13 @@ func (x *ArrayValue) GetValues() []*AnyValue {
 	return nil
 }
 
-// Pagination selects a part of the results.
+// Pagination requests one page of the results.
 type Pagination struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	PageSize      uint32                 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	PageToken     string                 `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of results; 0 means search_depth.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The token of a response to the same query; empty for the first page.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -714,7 +716,7 @@ func (*Pagination) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *Pagination) GetPageSize() uint32 {
+func (x *Pagination) GetPageSize() int32 {
 	if x != nil {
 		return x.PageSize
 	}
@@ -1004,8 +1006,10 @@ func (x *FoundTraceID) GetEnd() *timestamppb.Timestamp {
 
 // FindTraceIDsResponse contains the traces found.
 type FindTraceIDsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TraceIds      []*FoundTraceID        `protobuf:"bytes,1,rep,name=trace_ids,json=traceIds,proto3" json:"trace_ids,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	TraceIds []*FoundTraceID        `protobuf:"bytes,1,rep,name=trace_ids,json=traceIds,proto3" json:"trace_ids,omitempty"`
+	// The token of the next page, if there is one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1045,6 +1049,13 @@ func (x *FindTraceIDsResponse) GetTraceIds() []*FoundTraceID {
 		return x.TraceIds
 	}
 	return nil
+}
+
+func (x *FindTraceIDsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // FindTraceSummariesRequest searches for summaries of traces.
@@ -1268,8 +1279,10 @@ func (x *TraceSummary) GetServices() []*ServiceSummary {
 
 // FindTraceSummariesResponse contains some of the summaries.
 type FindTraceSummariesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Summaries     []*TraceSummary        `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Summaries []*TraceSummary        `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
+	// In the last message of a stream: the token of the next page, if there is one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1309,6 +1322,13 @@ func (x *FindTraceSummariesResponse) GetSummaries() []*TraceSummary {
 		return x.Summaries
 	}
 	return nil
+}
+
+func (x *FindTraceSummariesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 var File_tracing_storage_v2_trace_storage_proto protoreflect.FileDescriptor
@@ -1358,7 +1378,7 @@ const file_tracing_storage_v2_trace_storage_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\v2\x1c.tracing.storage.v2.AnyValueR\x06values\"H\n" +
 	"\n" +
 	"Pagination\x12\x1b\n" +
-	"\tpage_size\x18\x01 \x01(\rR\bpageSize\x12\x1d\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"\xb6\x04\n" +
 	"\x14TraceQueryParameters\x12!\n" +
@@ -1384,9 +1404,10 @@ const file_tracing_storage_v2_trace_storage_proto_rawDesc = "" +
 	"\fFoundTraceID\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
-	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"U\n" +
+	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"}\n" +
 	"\x14FindTraceIDsResponse\x12=\n" +
-	"\ttrace_ids\x18\x01 \x03(\v2 .tracing.storage.v2.FoundTraceIDR\btraceIds\"[\n" +
+	"\ttrace_ids\x18\x01 \x03(\v2 .tracing.storage.v2.FoundTraceIDR\btraceIds\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"[\n" +
 	"\x19FindTraceSummariesRequest\x12>\n" +
 	"\x05query\x18\x01 \x01(\v2(.tracing.storage.v2.TraceQueryParametersR\x05query\"m\n" +
 	"\x0eServiceSummary\x12\x12\n" +
@@ -1404,9 +1425,10 @@ const file_tracing_storage_v2_trace_storage_proto_rawDesc = "" +
 	"span_count\x18\x06 \x01(\x05R\tspanCount\x12(\n" +
 	"\x10error_span_count\x18\a \x01(\x05R\x0eerrorSpanCount\x12*\n" +
 	"\x11orphan_span_count\x18\b \x01(\x05R\x0forphanSpanCount\x12>\n" +
-	"\bservices\x18\t \x03(\v2\".tracing.storage.v2.ServiceSummaryR\bservices\"\\\n" +
+	"\bservices\x18\t \x03(\v2\".tracing.storage.v2.ServiceSummaryR\bservices\"\x84\x01\n" +
 	"\x1aFindTraceSummariesResponse\x12>\n" +
-	"\tsummaries\x18\x01 \x03(\v2 .tracing.storage.v2.TraceSummaryR\tsummaries2\xed\x04\n" +
+	"\tsummaries\x18\x01 \x03(\v2 .tracing.storage.v2.TraceSummaryR\tsummaries\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xed\x04\n" +
 	"\vTraceReader\x12]\n" +
 	"\tGetTraces\x12$.tracing.storage.v2.GetTracesRequest\x1a(.opentelemetry.proto.trace.v1.TracesData0\x01\x12^\n" +
 	"\vGetServices\x12&.tracing.storage.v2.GetServicesRequest\x1a'.tracing.storage.v2.GetServicesResponse\x12d\n" +

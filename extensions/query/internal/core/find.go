@@ -14,7 +14,8 @@ func (s *Slot) results(q tracestore.Query, set storequery.SpanSet, want tracesto
 	return storequery.Find(s.ctx, s.Store(), q, set, want)
 }
 
-// Find calls visit for each trace that matches q and set, and returns how complete the result is. A
+// Find calls visit for each trace that matches q and set, and returns how complete the result is.
+// With an error, only Next of the outcome is valid: the position after the last visited trace. A
 // nil set selects all traces. The query holds the memory of one trace at a time.
 func (s *Slot) Find(q tracestore.Query, set storequery.SpanSet, visit func(otlpdata.TraceID, *otlpdata.Batch) error) (
 	o tracestore.Outcome, err error,
@@ -34,21 +35,25 @@ func (s *Slot) Find(q tracestore.Query, set storequery.SpanSet, visit func(otlpd
 		if err != nil {
 			return o, err
 		}
+		o.Next = tracestore.Cursor{Start: res.Start, ID: res.ID, Set: true}
 	}
 	return results.Outcome(), nil
 }
 
 // FindSummaries is like Find, but for summaries of traces.
-func (s *Slot) FindSummaries(q tracestore.Query, set storequery.SpanSet, visit func(*tracestore.Summary)) (tracestore.Outcome, error) {
+func (s *Slot) FindSummaries(q tracestore.Query, set storequery.SpanSet, visit func(*tracestore.Summary)) (
+	o tracestore.Outcome, err error,
+) {
 	results, err := s.results(q, set, tracestore.WantSummaries)
 	if err != nil {
-		return tracestore.Outcome{}, err
+		return o, err
 	}
 	for res, err := range results.All {
 		if err != nil {
-			return tracestore.Outcome{}, err
+			return o, err
 		}
 		visit(res.Summary)
+		o.Next = tracestore.Cursor{Start: res.Start, ID: res.ID, Set: true}
 	}
 	return results.Outcome(), nil
 }

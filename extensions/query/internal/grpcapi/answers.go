@@ -48,14 +48,15 @@ func (c Calls) sendFound(slot *core.Slot, s *core.Search, out spanWriter) (n int
 	return n, err
 }
 
-// summaries returns summaries of the traces that match a search, at most max_limit of them.
-func (c Calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.Summary, err error) {
+// summaries returns summaries of the traces that match a search, at most max_limit of them, and the
+// token of the next page.
+func (c Calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.Summary, next string, err error) {
 	q := slot.SearchQuery(s)
 	outcome, err := slot.FindSummaries(q, s.Set, func(sum *tracestore.Summary) { found = append(found, sum) })
 	if err == nil {
 		Warn(slot.Context(), s.Incomplete(&outcome, q.Limit))
 	}
-	return found, err
+	return found, s.NextPage(q.Tenant, &outcome), err
 }
 
 // services returns service names as valid UTF-8, because clients reject whole messages with invalid

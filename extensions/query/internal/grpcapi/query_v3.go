@@ -10,11 +10,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/internal/translate/otlpchunks"
 	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -50,7 +52,7 @@ func (q *queryV3) GetTrace(r *api_v3.GetTraceRequest, stream tracesStream) error
 
 // FindTraces sends the traces that match a search.
 func (q *queryV3) FindTraces(r *api_v3.FindTracesRequest, stream tracesStream) error {
-	s, err := searchV3(r.Query)
+	s, err := searchV3(stream.Context(), r.Query)
 	if err != nil {
 		return err
 	}
@@ -59,9 +61,8 @@ func (q *queryV3) FindTraces(r *api_v3.FindTracesRequest, stream tracesStream) e
 	})
 }
 
-// searchV3 returns the search for parameters. Unsupported parameters are rejected, because ignoring
-// them would return traces that the client did not request.
-func searchV3(p *api_v3.TraceQueryParameters) (*core.Search, error) {
+// searchV3 returns the search for parameters.
+func searchV3(ctx context.Context, p *api_v3.TraceQueryParameters) (*core.Search, error) {
 	if p == nil {
 		return nil, errNoQuery
 	}
@@ -69,16 +70,20 @@ func searchV3(p *api_v3.TraceQueryParameters) (*core.Search, error) {
 	switch {
 	case s.From.IsZero() || s.To.IsZero():
 		return nil, status.Error(codes.InvalidArgument, "start time min and max are required parameters")
-	case p.Pagination != nil:
-		return nil, status.Error(codes.InvalidArgument, "query.pagination is not supported; use search_depth")
 	}
 	if p.Filter != nil {
 		where, err := queryfilter.Parse(p.Filter)
 		if err == nil {
-			err = s.SetFilter(where)
+			text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(p.Filter) // cannot fail: it was decoded
+			err = s.SetFilter(where, string(text))
 		}
 		if err != nil {
 			return nil, status.Error(codes.InvalidArgument, "query.filter: "+err.Error())
+		}
+	}
+	if page := p.Pagination; page != nil {
+		if err := s.SetPage(int(page.PageSize), page.PageToken, server.Tenant(ctx)); err != nil {
+			return nil, status.Error(codes.InvalidArgument, "query.pagination: "+err.Error())
 		}
 	}
 	return s, nil
@@ -86,19 +91,26 @@ func searchV3(p *api_v3.TraceQueryParameters) (*core.Search, error) {
 
 // FindTraceSummaries sends summaries of the traces that match a search.
 func (q *queryV3) FindTraceSummaries(r *api_v3.FindTraceSummariesRequest, stream summariesStream) error {
-	s, err := searchV3(r.Query)
+	s, err := searchV3(stream.Context(), r.Query)
 	if err != nil {
 		return err
 	}
 	return q.calls.Run(stream.Context(), core.OpFindSummaries, failedSearch, func(slot *core.Slot) (int, error) {
-		found, err := q.calls.summaries(slot, s)
+		found, next, err := q.calls.summaries(slot, s)
 		if err != nil {
 			return 0, err
 		}
-		for some := range slices.Chunk(found, maxSummaries) {
+		parts := slices.Collect(slices.Chunk(found, maxSummaries))
+		if len(parts) == 0 && next != "" {
+			parts = append(parts, nil)
+		}
+		for i, some := range parts {
 			message := &api_v3.FindTraceSummariesResponse{}
 			for _, s := range some {
 				message.Summaries = append(message.Summaries, summaryMessage(s))
+			}
+			if i == len(parts)-1 {
+				message.NextPageToken = next
 			}
 			if err := core.Undelivered(stream.Send(message)); err != nil {
 				return 0, err

@@ -28,6 +28,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/translate/pagetoken"
 	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
@@ -159,7 +160,11 @@ func TestGRPCErrors(t *testing.T) {
 			`query.filter: operator "exists" takes 1 argument(s), got 0`},
 		{stream, good, "api_v3.QueryService/FindTraces",
 			&api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times,
-				Pagination: &api_v3.Pagination{}}}, codes.InvalidArgument, "query.pagination is not supported; use search_depth"},
+				Pagination: &api_v3.Pagination{PageToken: "x"}}}, codes.InvalidArgument,
+			"query.pagination: " + pagetoken.ErrInvalid.Error()},
+		{stream, good, "api_v3.QueryService/FindTraceSummaries",
+			&api_v3.FindTraceSummariesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times,
+				Pagination: &api_v3.Pagination{PageSize: -1}}}, codes.InvalidArgument, "query.pagination: page size must not be negative"},
 		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{}, codes.InvalidArgument,
 			"start_time is required"},
 		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{StartTime: times}, codes.InvalidArgument,
@@ -254,6 +259,48 @@ func TestGRPCFilters(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.filter, got, c.want)
 		}
+	}
+}
+
+// TestGRPCPages reads the pages of a search: each trace once, newest first, with a token in the
+// last message of each page.
+func TestGRPCPages(t *testing.T) {
+	client := api_v3.NewQueryServiceClient(dial(t, querytest.FilledMemory(t, tracesOfSizes(slices.Repeat([]int{1}, 250)...)),
+		func(o *core.Options) { o.Limits.Traces = 120 }))
+	q := allTraces()
+	q.SearchDepth, q.Pagination = 110, &api_v3.Pagination{}
+	var got []string
+	for _, size := range []int32{0, 30, 1000} { // the first page has search_depth traces, the last one max_limit
+		q.Pagination.PageSize = size
+		first, err := receive(client.FindTraces(t.Context(), &api_v3.FindTracesRequest{Query: q}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := receive(client.FindTraceSummaries(t.Context(), &api_v3.FindTraceSummariesRequest{Query: q}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for i, m := range messages {
+			found += len(m.Summaries)
+			for _, s := range m.Summaries {
+				got = append(got, s.TraceId)
+			}
+			if last := i == len(messages)-1; last != (m.NextPageToken != "") && len(got) < 250 {
+				t.Errorf("message %d of %d has the token %q", i, len(messages), m.NextPageToken)
+			}
+			q.Pagination.PageToken = m.NextPageToken
+		}
+		if len(first) != found {
+			t.Errorf("%d traces and %d summaries on a page", len(first), found)
+		}
+	}
+	want := make([]string, 250)
+	for i := range want {
+		want[i] = hex.EncodeToString(append(make([]byte, 15), byte(250-i)))
+	}
+	if !slices.Equal(got, want) || q.Pagination.PageToken != "" {
+		t.Errorf("pages have %d traces, token %q", len(got), q.Pagination.PageToken)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -92,16 +93,40 @@ func parseSearch(r *http.Request) (s core.Search, err error) {
 	if s.Set, err = httpapi.OptionalSetParam(v, "query.q"); err != nil {
 		return s, err
 	}
+	s.SetText = v.Get("query.q")
 	if p := v.Get("query.filter"); p != "" {
 		where, err := queryfilter.ParseJSON(p)
 		if err == nil {
-			err = s.SetFilter(where)
+			err = s.SetFilter(where, p)
 		}
 		if err != nil {
 			return s, malformed("query.filter", err)
 		}
 	}
-	return s, checkTimes(&s)
+	if err := checkTimes(&s); err != nil {
+		return s, err
+	}
+	return s, parsePage(&s, v, server.Tenant(r.Context()))
+}
+
+// parsePage parses the parameters of pages, if there are any.
+func parsePage(s *core.Search, v url.Values, tenant string) error {
+	const sizeName, tokenName = "query.pagination.pageSize", "query.pagination.pageToken"
+	sizeText, token := param(v, sizeName), param(v, tokenName)
+	if sizeText == "" && token == "" {
+		return nil
+	}
+	size := int64(0)
+	if sizeText != "" {
+		var err error
+		if size, err = strconv.ParseInt(sizeText, 10, 32); err != nil {
+			return malformed(sizeName, err)
+		}
+	}
+	if err := s.SetPage(int(size), token, tenant); err != nil {
+		return malformed("query.pagination", err)
+	}
+	return nil
 }
 
 func checkTimes(s *core.Search) error {

@@ -27,7 +27,7 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 	s := httpapi.NewStream(w, r)
 	defer s.Close()
 	s.Buf = append(s.Buf, `{"summaries":[`...)
-	var incomplete string
+	var incomplete, next string
 	n := 0
 	err = slot.Measure(func() (int, error) {
 		q := slot.SearchQuery(&search)
@@ -35,7 +35,7 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 			s.Buf = appendSummary(httpapi.Comma(s.Buf, n), sum)
 			n++
 		})
-		incomplete = search.Incomplete(&outcome, q.Limit)
+		incomplete, next = search.Incomplete(&outcome, q.Limit), search.NextPage(q.Tenant, &outcome)
 		return n, err
 	})
 	switch {
@@ -46,8 +46,13 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	s.Buf = append(httpapi.AppendWarnings(append(s.Buf, ']'), incomplete), '}')
+	s.Buf = append(httpapi.AppendWarnings(appendNextPage(append(s.Buf, ']'), next), incomplete), '}')
 	a.backend.LogUndelivered(s.Flush())
+}
+
+// appendNextPage appends the token of the next page, unless it is "".
+func appendNextPage(dst []byte, token string) []byte {
+	return httpapi.AppendString(dst, "nextPageToken", token)
 }
 
 // appendSummary omits empty members, as the JSON form of protobuf does.

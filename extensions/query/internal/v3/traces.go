@@ -17,12 +17,13 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	a.writeTraces(w, r, core.OpGetTrace, func(slot *core.Slot, out *traceWriter) (string, error) {
+	a.writeTraces(w, r, core.OpGetTrace, func(slot *core.Slot, out *traceWriter) error {
 		pieces, incomplete, err := slot.Trace(ref)
 		if err == nil && len(pieces) > 0 {
 			err = out.addPieces(a.backend.Adjustment(raw), pieces...)
 		}
-		return core.IncompleteMessage(incomplete), err
+		out.incomplete = core.IncompleteMessage(incomplete)
+		return err
 	})
 }
 
@@ -33,11 +34,13 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	a.writeTraces(w, r, core.OpFindTraces, func(slot *core.Slot, out *traceWriter) (string, error) {
+	a.writeTraces(w, r, core.OpFindTraces, func(slot *core.Slot, out *traceWriter) error {
 		q := slot.SearchQuery(&s)
 		opt := a.backend.Adjustment(s.Raw)
 		outcome, err := slot.Find(q, s.Set, func(_ otlpdata.TraceID, trace *otlpdata.Batch) error { return out.addPieces(opt, trace) })
-		return s.Incomplete(&outcome, q.Limit), err
+		out.incomplete, out.next = s.Incomplete(&outcome, q.Limit), s.NextPage(q.Tenant, &outcome)
+		out.continues = s.After.Set
+		return err
 	})
 }
 
@@ -46,6 +49,10 @@ type traceWriter struct {
 	stream *httpapi.Stream
 	spans  otlpjson.Writer
 	traces int
+
+	incomplete string // why traces may be missing, or ""
+	next       string // the token of the next page, or ""
+	continues  bool   // the result is not the first page
 }
 
 func (t *traceWriter) addPieces(opt adjust.Options, pieces ...*otlpdata.Batch) error {
@@ -61,9 +68,8 @@ func (t *traceWriter) addPieces(opt adjust.Options, pieces ...*otlpdata.Batch) e
 	return err
 }
 
-// writeTraces responds with the traces that fill adds. fill returns why traces may be missing, or
-// "".
-func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operation, fill func(*core.Slot, *traceWriter) (string, error)) {
+// writeTraces responds with the traces that fill adds.
+func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operation, fill func(*core.Slot, *traceWriter) error) {
 	slot, err := a.backend.Admit(r.Context(), op)
 	if err != nil {
 		a.fail(w, r, err)
@@ -75,14 +81,13 @@ func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operat
 	s.Buf = append(s.Buf, `{"result":{"resourceSpans":[`...)
 	out := &traceWriter{stream: s}
 	out.spans.Flush = s.Spill
-	var incomplete string
 	err = slot.Measure(func() (int, error) {
-		incomplete, err = fill(slot, out)
+		err := fill(slot, out)
 		return out.traces, err
 	})
 	if err != nil && core.CanEnd(out.traces, err) {
 		_, text := a.backend.HTTPError(http.Header{}, err)
-		incomplete, err = core.IncompleteText+text, nil
+		out.incomplete, err = core.IncompleteText+text, nil
 	}
 	switch {
 	case err != nil && httpapi.Gone(r, err):
@@ -90,10 +95,10 @@ func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operat
 		a.backend.Abort(err)
 	case err != nil:
 		a.fail(w, r, err)
-	case out.traces == 0 && incomplete == "":
+	case out.traces == 0 && out.incomplete == "" && !out.continues:
 		writeError(w, http.StatusNotFound, "No traces found")
 	default:
-		s.Buf = append(httpapi.AppendWarnings(append(s.Buf, "]}"...), incomplete), '}')
+		s.Buf = append(httpapi.AppendWarnings(appendNextPage(append(s.Buf, "]}"...), out.next), out.incomplete), '}')
 		a.backend.LogUndelivered(s.Flush())
 	}
 }
