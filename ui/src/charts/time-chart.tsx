@@ -129,8 +129,8 @@ function Drawing({ label, times, end, lines, format, axis, zone, height = 164, u
         {hover !== null && <path d={`M${middle(hover).toFixed(1)} ${top}V${top + h}`} stroke="var(--line-strong)" />}
         {drag && <rect x={Math.min(x(drag[0]), x(drag[1]))} y={top} width={Math.abs(x(drag[1]) - x(drag[0]))} height={h} fill="var(--accent-soft)" fill-opacity=".5" stroke="var(--ink)" />}
       </svg>
-      {dots.filter((d) => d.at >= start && d.at <= end && d.value <= max).map((d) => (
-        <a key={d.href + d.at} class={css.dot} href={d.href} title={d.label} tabIndex={-1} aria-hidden="true" style={{ left: `${x(d.at)}px`, top: `${y(d.value)}px`, '--c': d.color }} />
+      {dots.filter((d) => d.at >= start && d.at <= end && d.value <= max).map((d, i) => (
+        <a key={i} class={css.dot} href={d.href} title={d.label} tabIndex={-1} aria-hidden="true" style={{ left: `${x(d.at)}px`, top: `${y(d.value)}px`, '--c': d.color }} />
       ))}
       {hover !== null && !drag && (
         <Tip x={middle(hover) > width / 2 ? Math.max(0, middle(hover) - 150) : middle(hover) + 10} y={top}>

@@ -11,6 +11,8 @@ export interface MetricsQuery {
   rest: string;
   /** Whether it compares spans with others, which has no course over time. */
   compares: boolean;
+  /** Whether it calculates with the numbers of functions. */
+  calculates: boolean;
   /** Whether its functions are of durations, and whether its numbers are durations, both in seconds. */
   ofDurations: boolean;
   inSeconds: boolean;
@@ -27,12 +29,12 @@ export function metricsOf(text: string): MetricsQuery | null {
   let depth = 0; // of braces: within them, conditions calculate
   const calculates = tokens.some((t) => {
     depth += Number(isOp(t, '{')) - Number(isOp(t, '}'));
-    return depth === 0 && ['*', '/', '%', '^'].some((op) => isOp(t, op));
+    return depth === 0 && ['+', '-', '*', '/', '%', '^'].some((op) => isOp(t, op));
   });
   const ofDurations = !calculates && names.every((i) => fieldType(tokens[i + 2]?.text ?? '') === 'duration');
   return {
     set: text.slice(0, at).trim(), rest: text.slice(at), compares: names.some((i) => tokens[i].text === 'compare'),
-    ofDurations, inSeconds: ofDurations && names.every((i) => tokens[i].text !== 'histogram_over_time'),
+    calculates, ofDurations, inSeconds: ofDurations && names.every((i) => tokens[i].text !== 'histogram_over_time'),
     adds: !calculates && names.every((i) => /^(?:count|sum|histogram)_/.test(tokens[i].text)),
   };
 }

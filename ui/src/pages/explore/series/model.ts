@@ -74,8 +74,12 @@ export function seriesOf(answer: SeriesAnswer, metrics: MetricsQuery, run: Run):
   const list = answer.series.map((s, i): Series => {
     const numbers = [...all[i].values()];
     const sum = numbers.reduce((a, b) => a + b, 0);
+    const values = times.map((at) => all[i].get(at + step) ?? null);
+    const examples = (s.exemplars ?? []).map(exampleOf);
+    // The examples of a calculation have the numbers before it.
+    if (metrics.calculates) for (const e of examples) e.value = values[times.findLastIndex((at) => at < e.at)] ?? NaN;
     return {
-      name: nameOf(s.labels, metrics), title: titleOf(s.labels), values: times.map((at) => all[i].get(at + step) ?? null), color: '', examples: (s.exemplars ?? []).map(exampleOf),
+      name: nameOf(s.labels, metrics), title: titleOf(s.labels), values, color: '', examples,
       figures: [numbers.at(-1) ?? NaN, Math.min(...numbers), Math.max(...numbers), metrics.adds ? sum : sum / numbers.length],
     };
   });

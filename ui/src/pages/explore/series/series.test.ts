@@ -41,6 +41,11 @@ describe('seriesOf', () => {
     expect([list[0].name, list[0].examples, columns.map((c) => c.label)]).toEqual(['a, ≤ 16.0\u202fms', [{ trace: 'abc'.padStart(32, '0'), at: 1, value: 2 }], ['Last value', 'Minimum', 'Maximum', 'Sum']]);
     expect(of('{} | quantile_over_time(duration, .999)', [{ labels: [{ key: 'p', value: { doubleValue: 0.999 } }], samples: [] }]).list[0].name).toBe('p99.9');
   });
+  it('puts the examples of calculations on their lines', () => {
+    const exemplars = [{ labels: [label('trace:id', 'abc')], timestampMs: '61000', value: 2 }];
+    const { list } = of('({} | rate()) / ({} | rate())', [{ labels: [label('__name__', '(rate / rate)')], samples: [{ timestampMs: '60000', value: 1 }, { timestampMs: '90000', value: 0.5 }], exemplars }]);
+    expect(list[0].examples).toMatchObject([{ at: 61_000, value: 0.5 }]);
+  });
   it('compares shares', () => {
     const side = (meta: string, value: string, n: number) => ({ labels: [label('__meta_type', meta), label('span.a', value)], value: n });
     const { list } = of('{} | compare({ error })', [side('baseline', 'x', 30), side('baseline', 'y', 10), side('selection', 'y', 5), side('baseline_total', 'nil', 40), side('selection_total', 'nil', 5)]);
