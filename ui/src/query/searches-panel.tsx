@@ -7,6 +7,7 @@ import { base, link, view, visit } from '../shell/url';
 import { Highlight } from './highlight';
 import { readHistory } from './history';
 import { encodeSaved, maxLink, maxName, merge, parseSaved, replaceSaved, save, savedSearches, searchOf, type SavedSearch } from './saved';
+import { traceQL } from './traceql';
 import css from './searches-menu.module.css';
 
 /** Replaces the searches, says so, and offers to undo it. */
@@ -105,7 +106,14 @@ function Rename({ s, done }: { s: SavedSearch; done: () => void }) {
   );
 }
 
-/** Export and import of all saved searches. */
+/** Copies the search for Grafana. */
+async function copyTraceQL(): Promise<void> {
+  const { text, unknown } = traceQL(view.value.q);
+  await copy(text || '{}', 'TraceQL');
+  if (unknown.length > 0) toast(t('Copied, but TraceQL does not have {parts}', { parts: unknown.join(', ') }));
+}
+
+/** Copies this search; export and import of all saved searches. */
 function Transfer() {
   const file = useRef<HTMLInputElement>(null);
   const all = savedSearches.value;
@@ -122,6 +130,7 @@ function Transfer() {
   };
   return (
     <p class={css.transfer}>
+      <Button kind="quiet" icon="copy" title={t('Copies this search for Grafana')} onClick={() => void copyTraceQL()}>{t('Copy as TraceQL')}</Button>
       {all.length > 0 && <Button kind="quiet" icon="link" onClick={copyLink}>{t('Copy as link')}</Button>}
       {all.length > 0 && <Button kind="quiet" icon="down" onClick={() => download(all)}>{t('Download')}</Button>}
       <Button kind="quiet" icon="up" onClick={() => file.current!.click()}>{t('Import a file')}</Button>

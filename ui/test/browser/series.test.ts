@@ -100,6 +100,13 @@ test('compares spans, and calculates with series', () => visit('{ } | compare({ 
   await expect.poll(async () => (await names(page)).length).toBe(1);
 }));
 
+test('a search is copied for Grafana', () => visit('{ service = "web" && errorGroup = "0000000000000001" } | rate()', async (page) => {
+  await page.getByRole('button', { name: 'Saved and recent searches' }).click();
+  await page.getByRole('button', { name: 'Copy as TraceQL' }).click();
+  await page.getByText('Copied, but TraceQL does not have errorGroup').first().waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('{ resource.service.name = "web" && errorGroup = "0000000000000001" } | rate()');
+}, { permissions: ['clipboard-read', 'clipboard-write'] }));
+
 test('is usable on a small screen, and accessible', () => visit('{ } | rate() by (resource.service.name)', async (page) => {
   await chart(page).waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(small.width);
