@@ -14,9 +14,10 @@ import (
 
 // jaegerCapabilities tell the UI which features are available.
 type jaegerCapabilities struct {
-	Archive   bool `json:"archiveStorage"`
-	Metrics   bool `json:"metricsStorage"`
-	Assistant bool `json:"aiAssistant"`
+	Archive     bool `json:"archiveStorage"`
+	Metrics     bool `json:"metricsStorage"`
+	AllServices bool `json:"searchWithoutServiceName"` // it offers a search in all services
+	Assistant   bool `json:"aiAssistant"`
 }
 
 // uiSettings is the content of the file that configures the UI. Both fields are nil if there is no

@@ -126,8 +126,8 @@ func (u *jaegerUI) build() (p builtPage, err error) {
 			return p, err
 		}
 	}
-	p.metrics = u.render(page, settings, jaegerCapabilities{Archive: u.archive, Metrics: true})
-	p.plain = u.render(page, settings, jaegerCapabilities{Archive: u.archive})
+	p.metrics = u.render(page, settings, jaegerCapabilities{Archive: u.archive, AllServices: true, Metrics: true})
+	p.plain = u.render(page, settings, jaegerCapabilities{Archive: u.archive, AllServices: true})
 	return p, nil
 }
 

@@ -92,7 +92,7 @@ func TestIndexPage(t *testing.T) {
 			w.Header().Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
-		const able = `{"archiveStorage":true,"metricsStorage":false,"aiAssistant":false};`
+		const able = `{"archiveStorage":true,"metricsStorage":false,"searchWithoutServiceName":true,"aiAssistant":false};`
 		for _, want := range []string{`<base href="/tracing/" data-x>`,
 			`const JAEGER_CONFIG = {"menu":[{"label":"\u003c/script\u003e$1"}]};`,
 			"const JAEGER_STORAGE_CAPABILITIES = " + able, "const JAEGER_BACKEND_CAPABILITIES = " + able,
