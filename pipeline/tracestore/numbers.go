@@ -92,6 +92,10 @@ func (s *Numbers) Add(o *Numbers) (added int) {
 		return 0
 	}
 	s.addTotals(o)
+	if len(s.Buckets) == 0 {
+		s.Buckets = append(s.Buckets, o.Buckets...)
+		return len(o.Buckets)
+	}
 	for _, b := range o.Buckets {
 		added += s.addBucket(b.Bucket, b.Count)
 	}

@@ -182,7 +182,10 @@ func (c *GroupCounter) Merge(o *GroupCounter) {
 // Append appends what was counted to dst, in a form that Add reads. Parts of the window must be
 // those of a GroupQuery.Step.
 func (c *GroupCounter) Append(dst []byte) []byte {
-	dst = c.appendGroup(appendNumbers(dst, one(c.short), c.other), &c.all)
+	dst = appendNumbers(dst, one(c.short), c.other)
+	if len(c.query.By) > 0 { // otherwise there is one group
+		dst = c.appendGroup(dst, &c.all)
+	}
 	for _, g := range c.ranked(tracestore.GroupsBySpans) {
 		dst = c.appendGroup(dst, g.group)
 	}
@@ -223,8 +226,10 @@ func (c *GroupCounter) appendGroup(dst []byte, g *tracestore.Group) []byte {
 			dst = appendNumbers(dst, n.Count, uint64(c.firstStep()+i-last),
 				math.Float64bits(n.Sum), math.Float64bits(n.Min), math.Float64bits(n.Max))
 			last = c.firstStep() + i
+			bucket := 0
 			for _, b := range n.Buckets {
-				dst = binary.AppendVarint(appendNumbers(dst, b.Count), int64(b.Bucket))
+				dst = binary.AppendVarint(appendNumbers(dst, b.Count), int64(b.Bucket-bucket))
+				bucket = b.Bucket
 			}
 			dst = append(dst, 0)
 		}
@@ -238,11 +243,15 @@ func (c *GroupCounter) Add(kept string) {
 	c.short = r.number() == 1 || c.short
 	c.other += r.number()
 	var g tracestore.Group
-	c.readGroup(&r, &g)
-	c.all.Add(&g)
+	if len(c.query.By) > 0 {
+		c.readGroup(&r, &g)
+		c.all.Add(&g)
+	}
 	for len(r.rest) > 0 {
 		c.readGroup(&r, &g)
-		c.AddGroup(&g)
+		if c.AddGroup(&g); len(c.query.By) == 0 {
+			c.all.Add(&g)
+		}
 	}
 }
 
@@ -277,9 +286,11 @@ func (c *GroupCounter) readGroup(r *keptReader, g *tracestore.Group) {
 		part += int(r.number())
 		to := &g.Numbers[part]
 		to.Count, to.Sum, to.Min, to.Max = n, math.Float64frombits(r.number()), math.Float64frombits(r.number()), math.Float64frombits(r.number())
+		bucket := 0
 		for count := r.number(); count > 0; count = r.number() {
 			zigzag := r.number()
-			to.Buckets = append(to.Buckets, tracestore.NumberBucket{Bucket: int(zigzag>>1) ^ -int(zigzag&1), Count: count})
+			bucket += int(zigzag>>1) ^ -int(zigzag&1)
+			to.Buckets = append(to.Buckets, tracestore.NumberBucket{Bucket: bucket, Count: count})
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,7 +38,7 @@ type groupSource struct {
 	values    []tracestore.GroupValue
 	numbers   map[tracestore.GroupValue]valueNumber
 	groups    []groupTally
-	index     map[[tracestore.MaxGroupFields]valueNumber]int // in groups
+	index     map[[tracestore.MaxGroupFields]valueNumber]int // 1 + index in groups
 	// numberInResource: a resource has the measured field.
 	numberInResource bool
 	// kept is the approximate size in bytes of the above, without resources.
@@ -54,6 +56,9 @@ const severalValues = ^valueNumber(0)
 type groupTally struct {
 	key   [tracestore.MaxGroupFields]valueNumber
 	spans tracestore.Group // without values
+	// buckets counts the measured numbers of a distribution by part and bucket; see bucketKey.
+	// finish moves it to spans.
+	buckets numbers
 }
 
 // groupShape says where the spans of a shape have the values of the fields.
@@ -62,6 +67,8 @@ type groupShape struct {
 	encoded bool // spans with a value in an encoded cell must be assembled too
 	fields  [tracestore.MaxGroupFields]groupField
 	number  groupNumber
+	sameKey bool // no field differs between the spans
+	tally   int  // 1 + index in groupSource.groups if sameKey, or 0
 }
 
 // groupNumber says where the spans of a shape have the measured number.
@@ -122,22 +129,28 @@ func (g *groupSource) rows(x *scan.Filter, shape uint32, set []int32) error {
 	}
 	failed := g.plan.Tables.Shapes[shape].Status == otlpdata.StatusError
 	for i, row := range set {
-		key, err := g.key(x, s, row)
-		if err != nil {
-			return err
-		}
-		if slices.Contains(key[:], severalValues) {
-			if err := g.wholeRows(x, set[i:i+1]); err != nil {
+		tally := s.tally
+		if tally == 0 {
+			key, err := g.key(x, s, row)
+			if err != nil {
 				return err
 			}
-			continue
+			if slices.Contains(key[:], severalValues) {
+				if err := g.wholeRows(x, set[i:i+1]); err != nil {
+					return err
+				}
+				continue
+			}
+			if tally = g.tally(key); s.sameKey {
+				s.tally = tally
+			}
 		}
 		head := rows.Head{Start: x.Starts[row], End: x.Ends[row]}
 		o := tracestore.Observation{Start: head.Start, Duration: head.Duration(), Failed: failed, Count: 1}
 		if err := g.measure(x, &s.number, row, &o); err != nil {
 			return err
 		}
-		g.add(key, &o)
+		g.observe(&g.groups[tally-1], &o)
 	}
 	if g.kept > maxGroupsKept {
 		g.finish()
@@ -234,22 +247,68 @@ const (
 	valueSize  = 150
 )
 
-// add counts a span.
-func (g *groupSource) add(key [tracestore.MaxGroupFields]valueNumber, o *tracestore.Observation) {
-	i, known := g.index[key]
-	if !known {
-		i = len(g.groups)
+// tally returns 1 + the index in groups of the group with a key.
+func (g *groupSource) tally(key [tracestore.MaxGroupFields]valueNumber) int {
+	i := g.index[key]
+	if i == 0 {
 		g.groups = append(g.groups, groupTally{key: key})
+		i = len(g.groups)
 		g.index[key] = i
 		g.kept += tallySize + g.to.counter.PartMemory()
 	}
-	g.kept += g.groups[i].spans.Observe(o, g.to.counter.Parts(), g.to.want.Measure) * bucketSize
+	return i
+}
+
+// observe counts a span in a group.
+func (g *groupSource) observe(t *groupTally, o *tracestore.Observation) {
+	parts, measure := g.to.counter.Parts(), g.to.want.Measure
+	if measure == tracestore.MeasureDistribution {
+		measure = tracestore.MeasureTotals // the rest is in t.buckets
+		if o.HasNumber {
+			g.kept += t.countBucket(bucketKey(parts, o)) * bucketSize
+		}
+	}
+	g.kept += t.spans.Observe(o, parts, measure) * bucketSize
+}
+
+// countBucket counts a number with a bucketKey, and returns how many buckets were added.
+func (t *groupTally) countBucket(key uint64) (added int) {
+	if known := t.buckets.find(key); known != nil {
+		known.count.all++
+		return 0
+	}
+	t.buckets.add(key, counts{all: 1})
+	return 1
+}
+
+// bucketBits is enough for the buckets of tracestore.NumberBucketOf; firstBucket is below all of
+// them.
+const bucketBits, firstBucket = 32, math.MinInt32
+
+// bucketKey returns the part of a span and the bucket of its number as one number, in their order.
+func bucketKey(parts tracestore.Parts, o *tracestore.Observation) uint64 {
+	part := 0
+	if parts.N > 0 {
+		part = parts.At(o.Start)
+	}
+	return uint64(part)<<bucketBits | uint64(tracestore.NumberBucketOf(o.Number)-firstBucket)
+}
+
+// finishBuckets moves the counts of buckets to the numbers of the parts.
+func (t *groupTally) finishBuckets() {
+	slices.SortFunc(t.buckets.list, func(a, b numberTally) int { return cmp.Compare(a.num, b.num) })
+	for _, b := range t.buckets.list {
+		of := &t.spans.Numbers[b.num>>bucketBits]
+		of.Buckets = append(of.Buckets, tracestore.NumberBucket{Bucket: int(b.num&(1<<bucketBits-1)) + firstBucket, Count: b.count.all})
+	}
+	t.buckets = numbers{}
 }
 
 // finish adds all counts to the groups.
 func (g *groupSource) finish() {
 	for i := range g.groups {
 		t := &g.groups[i]
+		t.finishBuckets()
 		for at, n := range t.key {
 			if n > 0 {
 				t.spans.Values[at] = g.values[n-1]

@@ -14,7 +14,7 @@ func (g *groupSource) shape(id uint32) *groupShape {
 	if s := g.shapes[id]; s != nil {
 		return s
 	}
-	s := &groupShape{}
+	s := &groupShape{sameKey: true}
 	g.shapes[id] = s
 	for i, f := range g.to.want.By {
 		var one bool
@@ -22,6 +22,7 @@ func (g *groupSource) shape(id uint32) *groupShape {
 			s.whole = true
 		}
 		s.encoded = s.encoded || len(s.fields[i].encoded) > 0
+		s.sameKey = s.sameKey && !s.encoded && !s.fields[i].varies && !s.fields[i].resource
 	}
 	var one bool
 	if s.number, one = g.numberOf(id); !one {
