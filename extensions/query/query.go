@@ -48,7 +48,7 @@ type Config struct {
 	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, whatever limit the request has."`
 	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans of a trace in a response. Larger traces are truncated, with a warning."`
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined to count spans (a twenty-fifth of it if whole traces are read). If there are more, a sample is examined, and the response states its share."`
+	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans examined to count spans: 1/25 of it if whole traces are read, 4 times it for metrics by service, name, kind, status and duration. Of more, a sample is examined; the response states its share."`
 	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of error groups, or to count them if the store cannot."`
 	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count all error groups. If there are more, a sample is examined."`
 	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded. One client address or tenant can use as many for searches and counts as remain free, so at most half. An eighth is reserved for lists of names and single traces."`

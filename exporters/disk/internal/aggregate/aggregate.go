@@ -237,7 +237,7 @@ func (a *aggregation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.share < 1 {
+	if f.rowStep > 1 || f.blockStep == 0 {
 		a.counts = nil
 	}
 	if a.counts != nil {

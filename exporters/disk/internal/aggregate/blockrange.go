@@ -3,6 +3,7 @@ package aggregate
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -10,7 +11,9 @@ import (
 
 // Counts of rangeBlocks blocks of a segment are kept together, and at both ends of a window, counts
 // of shorter ranges: each has 1/rangeFactor of the blocks of a longer one, at least
-// 1/shortRanges of rangeBlocks. The last range of a segment may have fewer.
+// 1/shortRanges of rangeBlocks. The last range of a segment may have fewer. In a sample with a
+// blockStep, a range has only the sampled ones of these blocks. If the window covers a segment, the
+// sum of its ranges is kept too. Adding this sum does not require the vocabulary of the segment.
 const (
 	rangeBlocks = 128
 	rangeFactor = 4
@@ -26,14 +29,18 @@ const keptValues = 100
 func (a *aggregation) longRangesFirst(f *blockSample) error {
 	var long, rest []sampledBlock
 	for at := 0; at < len(f.blocks); {
-		end, err := a.rangeEnd(f, at)
+		end, err := a.segmentEnd(f, at)
+		isLong := end > at
+		if err == nil && !isLong {
+			end, err = a.rangeEnd(f, at)
+			isLong = end > at && f.blocks[end-1].block-f.blocks[at].block >= a.rangeBlocks/rangeFactor
+		}
 		if err != nil {
 			return err
 		}
-		if end-at > a.rangeBlocks/rangeFactor {
+		if end = max(end, at+1); isLong {
 			long = append(long, f.blocks[at:end]...)
 		} else {
-			end = max(end, at+1)
 			rest = append(rest, f.blocks[at:end]...)
 		}
 		at = end
@@ -45,19 +52,32 @@ func (a *aggregation) longRangesFirst(f *blockSample) error {
 // rangeEnd returns the end of the longest range of blocks that begins at a block of a sample. It
 // returns at if no range begins there that is within both the sample and the window.
 func (a *aggregation) rangeEnd(f *blockSample, at int) (int, error) {
+	for size := a.rangeBlocks; size >= max(a.rangeBlocks/shortRanges, 1); size /= rangeFactor {
+		if end, err := a.alignedEnd(f, at, size); err != nil || end > at {
+			return end, err
+		}
+	}
+	return at, nil
+}
+
+// segmentEnd is like rangeEnd for a whole segment.
+func (a *aggregation) segmentEnd(f *blockSample, at int) (int, error) {
+	return a.alignedEnd(f, at, math.MaxInt)
+}
+
+// alignedEnd is like rangeEnd for ranges of a size.
+func (a *aggregation) alignedEnd(f *blockSample, at, size int) (int, error) {
 	src, first := f.blocks[at].src, f.blocks[at].block
-	if _, ok := a.session.Sources[src].(source.Statistics); !ok || a.counts == nil {
+	if _, ok := a.session.Sources[src].(source.Statistics); !ok || a.counts == nil || first%size >= f.blockStep {
 		return at, nil
 	}
 	all, err := a.session.Blocks(src)
 	if err != nil {
 		return at, err
 	}
-	for size := a.rangeBlocks; size >= max(a.rangeBlocks/shortRanges, 1); size /= rangeFactor {
-		n := min(size, len(all)-first)
-		if first%size == 0 && n <= len(f.blocks)-at && f.coversRange(f.blocks[at:at+n]) {
-			return at + n, nil
-		}
+	past := min(first-first%size+min(size, len(all)), len(all))
+	if n := (past - first + f.blockStep - 1) / f.blockStep; n <= len(f.blocks)-at && f.coversRange(f.blocks[at:at+n]) {
+		return at + n, nil
 	}
 	return at, nil
 }
@@ -65,15 +85,39 @@ func (a *aggregation) rangeEnd(f *blockSample, at int) (int, error) {
 // coversRange reports whether blocks follow each other and lie within the window.
 func (f *blockSample) coversRange(blocks []sampledBlock) bool {
 	first, last := &blocks[0], &blocks[len(blocks)-1]
-	return last.src == first.src && last.block-first.block == len(blocks)-1 &&
+	return last.src == first.src && last.block-first.block == (len(blocks)-1)*f.blockStep &&
 		!slices.ContainsFunc(blocks, func(b sampledBlock) bool { return !f.windows[b.src].Covers(b.info) })
+}
+
+// countSegment is like countRange for a whole segment.
+func (a *aggregation) countSegment(ctx context.Context, f *blockSample, from, end int, to targets) error {
+	src := f.blocks[from].src
+	key := rangeKey{a.session.Sources[src], wholeSegment, end - from, f.blockStep, a.counts.question}
+	if counts := a.counts.find(key); counts != nil {
+		a.rowsRead += countRows(f.blocks[from:end])
+		a.add(counts, to)
+		return nil
+	}
+	one := a.fork(ctx, to)
+	defer one.session.Memory.Release()
+	one.idFields = a.idFields
+	damaged := a.session.DamagedParts()
+	err := one.scanBlocks(ctx, f, from, end, one.targets)
+	a.scanned += one.scanned
+	a.rowsRead += one.rowsRead
+	counts, complete := one.counted()
+	a.add(counts, to)
+	if err == nil && ctx.Err() == nil && complete && a.session.DamagedParts() == damaged {
+		a.counts.keep(key, counts)
+	}
+	return err
 }
 
 // countRange adds the counts of a range. It takes them from the cache, or counts the range and
 // caches the counts.
 func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 	a := s.agg
-	key := rangeKey{a.session.Sources[s.src], s.sample.blocks[from].block, end - from, a.counts.question}
+	key := rangeKey{a.session.Sources[s.src], s.sample.blocks[from].block, end - from, s.sample.blockStep, a.counts.question}
 	counts := a.counts.find(key)
 	if counts != nil {
 		a.rowsRead += countRows(s.sample.blocks[from:end])
@@ -106,11 +150,25 @@ func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 
 // counted returns what a scan has counted. complete is false if memory ran out.
 func (s *rowScan) counted() (c *rangeCounts, complete bool) {
+	var codes []byte
+	if s.counts != nil {
+		codes = s.counts.append(nil)
+	}
+	if s.groups != nil {
+		s.groups.finish()
+	}
+	c, complete = s.agg.counted()
+	c.facets.codes = codes
+	return c, complete
+}
+
+// counted returns what a finished scan has counted. complete is false if memory ran out.
+func (a *aggregation) counted() (c *rangeCounts, complete bool) {
 	c, complete = new(rangeCounts), true
-	if f := s.to.facets; f != nil {
+	if f := a.targets.facets; f != nil {
 		f.finishNumbers()
-		c.facets.total, c.facets.codes = f.total, s.counts.append(nil)
-		c.facets.values = string(f.counter.Append(nil, max(keptValues, s.agg.want.Facets.Values)))
+		c.facets.total = f.total
+		c.facets.values = string(f.counter.Append(nil, max(keptValues, a.want.Facets.Values)))
 		for _, field := range f.fields {
 			if field.ids && !f.ids[field.of] {
 				c.ids = append(c.ids, field.of)
@@ -118,8 +176,7 @@ func (s *rowScan) counted() (c *rangeCounts, complete bool) {
 		}
 		complete = !f.counter.OutOfMemory()
 	}
-	if g := s.to.groups; g != nil {
-		s.groups.finish()
+	if g := a.targets.groups; g != nil {
 		c.groups = g.counts()
 		complete = complete && !g.counter.OutOfMemory()
 	}
@@ -128,18 +185,25 @@ func (s *rowScan) counted() (c *rangeCounts, complete bool) {
 
 // add adds the counts of a range.
 func (s *rowScan) add(c *rangeCounts) {
-	if f := s.to.facets; f != nil {
-		f.total.merge(&c.facets.total)
+	if s.counts != nil {
 		s.counts.add(c.facets.codes)
+	}
+	s.agg.add(c, s.to)
+}
+
+// add adds the counts of a range, except those by code.
+func (a *aggregation) add(c *rangeCounts, to targets) {
+	if f := to.facets; f != nil {
+		f.total.merge(&c.facets.total)
 		f.counter.Add(c.facets.values)
 		for _, of := range c.ids {
-			s.agg.idFields[of] = true
+			a.idFields[of] = true
 			if field := f.field(of); field != nil {
 				field.ids = true
 			}
 		}
 	}
-	if g := s.to.groups; g != nil {
+	if g := to.groups; g != nil {
 		g.add(&c.groups)
 	}
 }

@@ -24,21 +24,23 @@ func newCountCache(limit int64) countCache {
 	return countCache{limit: limit, counts: make(map[rangeKey]*rangeCounts)}
 }
 
-// rangeKey identifies a range of blocks and what is counted there. If first is fromSeries, it is
-// the whole segment, counted from statistics.
+// rangeKey identifies a range of blocks and what is counted there. first may be wholeSegment, or
+// fromSeries for a whole segment that is counted from statistics. fewHints has no counts; see
+// excludeByHints.
 type rangeKey struct {
 	source        source.Source
 	first, blocks int
+	step          int // blockSample.blockStep
 	question      string
 }
 
-const fromSeries = -1
+const wholeSegment, fromSeries, fewHints = -1, -2, -3
 
 // rangeCounts is what a query counted for a rangeKey. It does not change.
 type rangeCounts struct {
 	facets struct {
 		total  total
-		codes  []byte // of facetSource.append
+		codes  []byte // of facetSource.append; none of a whole segment, which has texts
 		values string // of storequery.FacetCounter.Append
 	}
 	groups  groupCounts
@@ -97,14 +99,22 @@ func (u *countUse) find(key rangeKey) *rangeCounts {
 // maxCountShare is the part of the cache, 1/maxCountShare, that one range may take.
 const maxCountShare = 4
 
-// keep adds counts. If memory is short, it evicts counts that only earlier queries used. If that is
-// not enough, it does not add the new ones.
+// keep adds counts. If memory is short, it evicts counts that only earlier queries used, and counts
+// of ranges of segments of which the sum is kept. If that is not enough, it does not add the new
+// ones.
 func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	c := u.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.counts[key] != nil || counts.memory() > c.limit/maxCountShare {
 		return
+	}
+	if key.first == wholeSegment {
+		for k, v := range c.counts {
+			if k.source == key.source && k.question == key.question {
+				v.lastUse = min(v.lastUse, u.number-1)
+			}
+		}
 	}
 	counts.lastUse = u.number
 	c.counts[key] = counts
@@ -124,7 +134,7 @@ func (u *countUse) forget() {
 	u.cache.mu.Lock()
 	defer u.cache.mu.Unlock()
 	for key, counts := range u.cache.counts {
-		if key.question == u.question && counts.lastUse == u.number {
+		if key.question == u.question && counts.lastUse >= u.number-1 {
 			u.cache.remove(key)
 		}
 	}

@@ -16,9 +16,15 @@ const minPartRows = 1 << 16
 
 // scanParts is like scan, but counts parts of at least partRows rows concurrently.
 func (a *aggregation) scanParts(ctx context.Context, f *blockSample, to targets) error {
-	parts := f.split(min(a.session.Options.Decoders, countRows(f.blocks)/a.partRows), func(src, block int) bool {
-		// Other sources must be searched for duplicates as a whole.
-		return scan.IsDeduplicated(a.session.Sources[src]) && (a.counts == nil || block%a.rangeBlocks == 0)
+	all := countRows(f.blocks)
+	n := min(a.session.Options.Decoders, all/a.partRows)
+	parts := f.split(n, func(src, block int) bool {
+		if !scan.IsDeduplicated(a.session.Sources[src]) {
+			return false // it must be searched for duplicates as a whole
+		}
+		rows, _, _ := a.session.Sources[src].Bounds()
+		// Counts of a whole segment are kept, so only large segments are divided.
+		return a.counts == nil || block%a.rangeBlocks < f.blockStep && rows/f.blockStep > all/(2*n)
 	})
 	if len(parts) <= 1 {
 		return a.scan(ctx, f, to)

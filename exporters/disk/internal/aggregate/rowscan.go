@@ -33,6 +33,26 @@ func (a *aggregation) scan(ctx context.Context, f *blockSample, to targets) erro
 // scanSource counts the matching rows of the blocks from..end of a sample, which belong to one
 // source.
 func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end int, to targets) error {
+	for from < end {
+		whole, err := a.segmentEnd(f, from)
+		switch {
+		case err != nil:
+		case whole > from:
+			err = a.countSegment(ctx, f, from, whole, to)
+		default:
+			whole = end
+			err = a.scanBlocks(ctx, f, from, end, to)
+		}
+		if err != nil {
+			return err
+		}
+		from = whole
+	}
+	return nil
+}
+
+// scanBlocks is like scanSource, but counts a segment range by range.
+func (a *aggregation) scanBlocks(ctx context.Context, f *blockSample, from, end int, to targets) error {
 	s, err := a.rowScan(f, f.blocks[from].src, to)
 	if err != nil || s == nil {
 		return err

@@ -16,13 +16,20 @@ import (
 // the same status.
 func answeredBySeries(e tracestore.Expr) bool {
 	for f := range tracestore.Fields(e) {
-		switch f.Place {
-		case tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Status:
-		default:
+		if !ofSeries(f) {
 			return false
 		}
 	}
 	return true
+}
+
+// ofSeries reports whether series distinguish the values of a field.
+func ofSeries(f tracestore.Field) bool {
+	switch f.Place {
+	case tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Status:
+		return !f.Parent
+	}
+	return false
 }
 
 // seriesPoint adds the durations of spans of a series, whose index is i, in a minute.
