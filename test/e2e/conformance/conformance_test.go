@@ -35,6 +35,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
 	"github.com/tracing-backend/tracing/processors/batch"
@@ -304,6 +305,9 @@ func otlphttpExporter(t *testing.T) {
 		"json": "compression: none, encoding: json",
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "gzip" {
+				soak.SkipIfRaced(t)
+			}
 			pipelinetest.Exporter(t, otlphttp.Factory(), pipelinetest.ExporterOptions{
 				Config: func(tb testing.TB, next pipeline.Consumer) string {
 					srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hopOverHTTP(w, r, next) }))
@@ -352,6 +356,9 @@ func hopOverHTTP(w http.ResponseWriter, r *http.Request, next pipeline.Consumer)
 func debugExporter(t *testing.T) {
 	for _, verbosity := range []string{"basic", "normal", "detailed"} {
 		t.Run(verbosity, func(t *testing.T) {
+			if verbosity != "detailed" {
+				soak.SkipIfRaced(t)
+			}
 			pipelinetest.Exporter(t, debug.Factory(), pipelinetest.ExporterOptions{
 				Config:   func(testing.TB, pipeline.Consumer) string { return "verbosity: " + verbosity },
 				Discards: true,

@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/receivers/zipkin"
 )
 
@@ -96,6 +97,9 @@ func zipkinExporter(t *testing.T) {
 	type decoder = func([]byte, translate.Options) ([]byte, error)
 	for format, from := range map[string]decoder{"json": translate.FromV2JSON, "proto": translate.FromV2Proto} {
 		t.Run(format, func(t *testing.T) {
+			if format != "json" {
+				soak.SkipIfRaced(t)
+			}
 			pipelinetest.Exporter(t, zipkinexporter.Factory(), pipelinetest.ExporterOptions{
 				NoPartialSuccess: true,
 				Normalize:        sentToZipkin,

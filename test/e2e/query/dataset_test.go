@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
@@ -19,26 +20,37 @@ var storeSettings = map[string][]string{
 	"segments": {"exporters::disk::memtable::max_spans=3000"},
 }
 
+// withEachStore runs a test with the settings of each store. In `make race`, the disk store with
+// one memtable is enough. Queries have time on a busy machine.
+func withEachStore(t *testing.T, test func(t *testing.T, store string, settings []string)) {
+	for name, settings := range storeSettings {
+		t.Run(name, func(t *testing.T) {
+			if name != "disk" {
+				soak.SkipIfRaced(t)
+			}
+			test(t, name, append([]string{"extensions::query::query_timeout=2m"}, settings...))
+		})
+	}
+}
+
 // testDataset sends at least the given number of spans of the data set to every store, in random
 // order, and runs check. The disk store is checked again after a restart.
 func testDataset(t *testing.T, data *bench.Dataset, spans int, check func(p *inprocess.Program)) {
-	for name, settings := range storeSettings {
-		t.Run(name, func(t *testing.T) {
-			settings := append([]string{"service::data_dir=" + t.TempDir()}, settings...)
-			p := inprocess.Start(t, settings...)
-			r, err := load.Run(t.Context(), load.Options{Target: p.OTLPGRPC(), Connections: 2, InFlight: 2, Retry: time.Minute},
-				harness.Shuffled(data.Requests(spans, 100)))
-			if err != nil || r.Acked < spans {
-				t.Fatalf("%d spans were acknowledged: %v", r.Acked, err)
-			}
-			check(p)
-			if name == "memory" {
-				return
-			}
-			if err := p.Stop(); err != nil {
-				t.Fatal(err)
-			}
-			check(inprocess.Start(t, settings...))
-		})
-	}
+	withEachStore(t, func(t *testing.T, store string, settings []string) {
+		settings = append(settings, "service::data_dir="+t.TempDir())
+		p := inprocess.Start(t, settings...)
+		r, err := load.Run(t.Context(), load.Options{Target: p.OTLPGRPC(), Connections: 2, InFlight: 2, Retry: time.Minute},
+			harness.Shuffled(data.Requests(spans, 100)))
+		if err != nil || r.Acked < spans {
+			t.Fatalf("%d spans were acknowledged: %v", r.Acked, err)
+		}
+		check(p)
+		if store == "memory" {
+			return
+		}
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		check(inprocess.Start(t, settings...))
+	})
 }

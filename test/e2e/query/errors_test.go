@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
@@ -129,14 +130,13 @@ func clock(nanos string, hour time.Time) string {
 // first, the last and the line over time of each group match the spans.
 func TestAllErrorsAreCounted(t *testing.T) {
 	hour := time.Now().Add(-2 * time.Hour).Truncate(time.Second)
-	for name, settings := range storeSettings {
-		t.Run(name, func(t *testing.T) {
-			p := inprocess.Start(t, append([]string{"service::data_dir=" + t.TempDir()}, settings...)...)
-			plantErrors(p, hour)
-			checkErrors(p, hour)
-		})
-	}
+	withEachStore(t, func(t *testing.T, _ string, settings []string) {
+		p := inprocess.Start(t, append(settings, "service::data_dir="+t.TempDir())...)
+		plantErrors(p, hour)
+		checkErrors(p, hour)
+	})
 	t.Run("remote", func(t *testing.T) {
+		soak.SkipIfRaced(t)
 		s := startSplit(t)
 		plantErrors(s.collector, hour)
 		checkErrors(s.query, hour)

@@ -190,73 +190,69 @@ func TestIngest(t *testing.T) {
 
 // Errors are grouped by what is wrong, in every store.
 func TestErrors(t *testing.T) {
-	for name, settings := range storeSettings {
-		t.Run(name, func(t *testing.T) {
-			p := inprocess.Start(t, settings...)
-			for i := range 5 {
-				status := fmt.Sprintf(`"status":{"code":2,"message":"order %d not found"},"startTimeUnixNano"`, i)
-				start := time.Now().Add(time.Duration(i) * time.Millisecond)
-				body := strings.Replace(harness.JSONSpan(fmt.Sprintf("0102030405060708090a0b0c0d0e0f%02x", i), "shop", "buy", start, time.Second),
-					`"startTimeUnixNano"`, status, 1)
-				if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
-					t.Fatal(code, answer)
+	withEachStore(t, func(t *testing.T, _ string, settings []string) {
+		p := inprocess.Start(t, settings...)
+		for i := range 5 {
+			status := fmt.Sprintf(`"status":{"code":2,"message":"order %d not found"},"startTimeUnixNano"`, i)
+			start := time.Now().Add(time.Duration(i) * time.Millisecond)
+			body := strings.Replace(harness.JSONSpan(fmt.Sprintf("0102030405060708090a0b0c0d0e0f%02x", i), "shop", "buy", start, time.Second),
+				`"startTimeUnixNano"`, status, 1)
+			if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
+				t.Fatal(code, answer)
+			}
+		}
+		var a struct {
+			Data struct {
+				Spans    int
+				Complete bool
+				Groups   []struct {
+					Service, Operation, Pattern, Message, TraceID, SpanID string
+					Count                                                 int
 				}
 			}
-			var a struct {
-				Data struct {
-					Spans    int
-					Complete bool
-					Groups   []struct {
-						Service, Operation, Pattern, Message, TraceID, SpanID string
-						Count                                                 int
-					}
-				}
-			}
-			page(p, fmt.Sprintf("errors?end=%d", time.Now().Add(time.Minute).UnixNano()), &a)
-			want := "{5 true [{shop buy order <n> not found order 4 not found 0102030405060708090a0b0c0d0e0f04 " + harness.JSONSpanID + " 5}]}"
-			if got := fmt.Sprint(a.Data); got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		})
-	}
+		}
+		page(p, fmt.Sprintf("errors?end=%d", time.Now().Add(time.Minute).UnixNano()), &a)
+		want := "{5 true [{shop buy order <n> not found order 4 not found 0102030405060708090a0b0c0d0e0f04 " + harness.JSONSpanID + " 5}]}"
+		if got := fmt.Sprint(a.Data); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
 }
 
 // A new version is a change, in every store.
 func TestChanges(t *testing.T) {
-	for name, settings := range storeSettings {
-		t.Run(name, func(t *testing.T) {
-			p := inprocess.Start(t, settings...)
-			now := time.Now()
-			for i := range 20 { // one span a minute; the version changes ten minutes ago
-				at := now.Add(time.Duration(i-20) * time.Minute)
-				version := `{"key":"service.version","value":{"stringValue":"1.` + strconv.Itoa(i/10) + `"}},{"key":"service.name"`
-				body := strings.Replace(harness.JSONSpan(fmt.Sprintf("0102030405060708090a0b0c0d0e0f%02x", i), "shop", "buy", at, time.Second),
-					`{"key":"service.name"`, version, 1)
-				if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
-					t.Fatal(code, answer)
-				}
+	withEachStore(t, func(t *testing.T, _ string, settings []string) {
+		p := inprocess.Start(t, settings...)
+		now := time.Now()
+		for i := range 20 { // one span a minute; the version changes ten minutes ago
+			at := now.Add(time.Duration(i-20) * time.Minute)
+			version := `{"key":"service.version","value":{"stringValue":"1.` + strconv.Itoa(i/10) + `"}},{"key":"service.name"`
+			body := strings.Replace(harness.JSONSpan(fmt.Sprintf("0102030405060708090a0b0c0d0e0f%02x", i), "shop", "buy", at, time.Second),
+				`{"key":"service.name"`, version, 1)
+			if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
+				t.Fatal(code, answer)
 			}
-			var a struct {
-				Data struct {
-					Changes  []struct{ At, Service, Kind, From, To string }
-					Examined int
-					Complete bool
-				}
+		}
+		var a struct {
+			Data struct {
+				Changes  []struct{ At, Service, Kind, From, To string }
+				Examined int
+				Complete bool
 			}
-			page(p, fmt.Sprintf("changes?start=%d&end=%d", now.Add(-12*time.Minute).UnixNano(), now.UnixNano()), &a)
-			if len(a.Data.Changes) != 1 || a.Data.Examined != 20 || !a.Data.Complete {
-				t.Fatalf("%+v", a.Data)
-			}
-			c := a.Data.Changes[0]
-			at, err := strconv.ParseInt(c.At, 10, 64)
-			if late := time.Unix(0, at).Sub(now.Add(-10 * time.Minute)); err != nil || late.Abs() > time.Minute {
-				t.Errorf("at %s, which is %s late", c.At, late)
-			}
-			if c.Service != "shop" || c.Kind != "version" || c.From != "1.0" || c.To != "1.1" {
-				t.Errorf("%+v", c)
-			}
-		})
-	}
+		}
+		page(p, fmt.Sprintf("changes?start=%d&end=%d", now.Add(-12*time.Minute).UnixNano(), now.UnixNano()), &a)
+		if len(a.Data.Changes) != 1 || a.Data.Examined != 20 || !a.Data.Complete {
+			t.Fatalf("%+v", a.Data)
+		}
+		c := a.Data.Changes[0]
+		at, err := strconv.ParseInt(c.At, 10, 64)
+		if late := time.Unix(0, at).Sub(now.Add(-10 * time.Minute)); err != nil || late.Abs() > time.Minute {
+			t.Errorf("at %s, which is %s late", c.At, late)
+		}
+		if c.Service != "shop" || c.Kind != "version" || c.From != "1.0" || c.To != "1.1" {
+			t.Errorf("%+v", c)
+		}
+	})
 }
 
 // A query service without receivers shows what the store of the collector holds.
