@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,6 +52,7 @@ func TestMistakes(t *testing.T) {
 // Values take much more memory than text, so a file with too many values is rejected early. A file
 // of the shortest possible strategies is accepted.
 func TestManyValues(t *testing.T) {
+	soak.SkipIfRaced(t)
 	for _, many := range []string{strings.Repeat("0,", 1<<20), "[" + strings.Repeat("0,", 1<<20)} {
 		_, err := readStrategies("s.json", []byte("["+many+"0"+strings.Repeat("]", 1+strings.Count(many, "["))), 0)
 		if err == nil || !strings.HasSuffix(err.Error(), "check that this is the right file") {

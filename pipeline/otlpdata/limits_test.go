@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // expectLimit checks that err is the LimitError for a limit.
@@ -137,6 +139,7 @@ func TestLimitOfDepth(t *testing.T) {
 
 // TestLimitOfDepthCannotBeLifted uses values that would need gigabytes of stack without the limit.
 func TestLimitOfDepthCannotBeLifted(t *testing.T) {
+	soak.SkipIfRaced(t)
 	for _, pattern := range []string{"a", "m"} {
 		deep := request(wireSpan(attribute(9, "k", nest(2_000_000, pattern))))
 		_, err := FromOTLP(deep, Meta{}, Limits{})
@@ -177,6 +180,7 @@ func TestDeepJSON(t *testing.T) {
 // TestManyRepetitions merges repeated messages, which takes very long if each repetition copies the
 // previous ones.
 func TestManyRepetitions(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const n = 1 << 20
 	first := fieldLen(1, stringAttribute(1, "service.name", strings.Repeat("x", 1<<20)))
 	b := fieldLen(1, first, bytes.Repeat(fieldLen(1, fieldVarint(2, 1)), n), fieldLen(2, fieldLen(2, wireSpan())))
@@ -196,6 +200,7 @@ func TestManyRepetitions(t *testing.T) {
 // TestValidationKeepsNoLists: a list item takes two bytes on the wire and up to a hundred in
 // memory.
 func TestValidationKeepsNoLists(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const n = 1 << 18
 	span := cat(bytes.Repeat(fieldLen(9), n), bytes.Repeat(fieldLen(11), n-1), bytes.Repeat(fieldLen(13), n),
 		fieldLen(11, bytes.Repeat(fieldLen(3), n)))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 func TestParseSampling(t *testing.T) {
@@ -115,6 +117,7 @@ func TestAdjustedCountsAreStable(t *testing.T) {
 // TestAdjustedCountsMean: the mean over many sampled spans is exact, whether their trace ids, their
 // span ids or both are consecutive.
 func TestAdjustedCountsMean(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const spans = 200_000
 	mean := func(what string, threshold Threshold, next func(i uint64, trace *TraceID, span *SpanID)) {
 		t.Helper()
