@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
@@ -30,11 +29,7 @@ func open(tb testing.TB, maxBytes pipeline.ByteSize) (*exporter, *prometheus.Reg
 }
 
 func TestStore(t *testing.T) {
-	run := storetest.Store
-	if soak.Raced() {
-		run = storetest.Concurrent
-	}
-	run(t, func(tb testing.TB) storetest.Subject {
+	storetest.PassiveStore(t, func(tb testing.TB) storetest.Subject {
 		e, _ := open(tb, 0)
 		return e
 	})

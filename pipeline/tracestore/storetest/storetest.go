@@ -52,9 +52,15 @@ func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string
 	Checks(t, open, differing...)
 }
 
-// Concurrent runs the checks that write and read, or cancel, at the same time. With the race
-// detector they are enough for a store without goroutines of its own.
-func Concurrent(t *testing.T, open func(tb testing.TB) Subject) { Checks(t, open, concurrent...) }
+// PassiveStore runs the suite on a store without goroutines of its own. In `make race` it runs only
+// the concurrent checks.
+func PassiveStore(t *testing.T, open func(tb testing.TB) Subject) {
+	if soak.Raced() {
+		Checks(t, open, concurrent...)
+		return
+	}
+	Store(t, open)
+}
 
 // concurrent are the checks that write and read, or cancel, at the same time.
 var concurrent = []string{"canceled queries", "early stop and writes while reading", "concurrent writers and readers"}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -237,7 +238,7 @@ func limited(list []string, limit int) []string {
 
 // TestCorrectStorePasses runs the suite on a correct store.
 func TestCorrectStorePasses(t *testing.T) {
-	Store(t, func(testing.TB) Subject { return newReferenceStore() })
+	PassiveStore(t, func(testing.TB) Subject { return newReferenceStore() })
 }
 
 // Incorrect stores. Each violates one guarantee.
@@ -857,6 +858,7 @@ func (r *recorder) Skip(...any) { runtime.Goexit() }
 
 // TestRandomCheckDetectsIncorrectStores checks that random queries alone detect incorrect stores.
 func TestRandomCheckDetectsIncorrectStores(t *testing.T) {
+	soak.SkipIfRaced(t)
 	random := checks()[len(checks())-1]
 	for name, store := range map[string]Subject{
 		"drops a span": dropsSpan{newReferenceStore()}, "excludes the end": excludesBounds{newReferenceStore()},
