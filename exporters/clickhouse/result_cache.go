@@ -31,8 +31,9 @@ type cachedResult struct {
 const (
 	// resultTime is how long a result is cached. Meanwhile, spans may expire.
 	resultTime = 10 * time.Minute
-	// maxCacheSize and maxResultSize are the maximum sizes of all results and of one, in bytes.
-	maxCacheSize, maxResultSize = 16 << 20, 2 << 20
+	// maxCacheSize and maxResultSize are the maximum sizes of all results and of one, in bytes. A
+	// histogram often has 3 KiB, so the calls between 40 services can have 2 MiB.
+	maxCacheSize, maxResultSize = 32 << 20, 8 << 20
 	// liveTime is the time before now in which spans are likely to start that are not stored yet.
 	liveTime = 30 * time.Second
 )
