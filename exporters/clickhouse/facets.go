@@ -229,6 +229,13 @@ func (a *aggregation) countPair(ctx context.Context, set string, t total, keys a
 	v.form, text = pairValue(p, valueOfKey)
 	from := fmt.Sprintf("%s ARRAY JOIN %s AS %s, %s AS %s WHERE %s AND (%s)",
 		a.table, p.Keys(), attributeKey, p.Values(), valueOfKey, set, keys.condition)
+	spans, selected := "count()", "countIf("+a.selected+")"
+	if p == rows.PairOrigin { // Many spans have the same resource and scope.
+		spans, selected = "sum(spans)", "sum(selected)"
+		from = fmt.Sprintf("(SELECT %[1]s AS origin_keys, %[2]s AS origin_values, count() AS spans, countIf(%[3]s) AS selected FROM %[4]s "+
+			"WHERE %[5]s GROUP BY %[1]s, %[2]s) ARRAY JOIN origin_keys AS %[6]s, origin_values AS %[7]s WHERE %[8]s",
+			p.Keys(), p.Values(), a.selected, a.table, set, attributeKey, valueOfKey, keys.condition)
+	}
 	isCounted, err := a.withoutIDs(ctx, from, t, p)
 	if err != nil {
 		return err
@@ -236,10 +243,10 @@ func (a *aggregation) countPair(ctx context.Context, set string, t total, keys a
 	if isCounted != where.Always {
 		text = "if(is_counted, " + text + ", '')"
 	}
-	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, toUInt8(%[2]s) AS is_counted, %[3]s AS value_text, count() AS n, countIf(%[4]s) "+
-		"FROM %[5]s GROUP BY %[1]s, is_counted, value_text ORDER BY n DESC, cityHash64(value_text), k, value_text "+
-		"LIMIT %[6]d BY %[1]s, is_counted",
-		attributeKey, isCounted, text, a.selected, from, storequery.MaxFacetDistinct)
+	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, toUInt8(%[2]s) AS is_counted, %[3]s AS value_text, %[4]s AS n, %[5]s "+
+		"FROM %[6]s GROUP BY %[1]s, is_counted, value_text ORDER BY n DESC, cityHash64(value_text), k, value_text "+
+		"LIMIT %[7]d BY %[1]s, is_counted",
+		attributeKey, isCounted, text, spans, selected, from, storequery.MaxFacetDistinct)
 	counted := make(map[string]*keyCount)
 	var byValue uint8
 	err = a.eachFacet(ctx, sql, []any{&key, &byValue, &v.text, &v.spans, &v.selected}, func() error {
