@@ -31,22 +31,32 @@ const (
 
 // countWindows counts the calls whose spans start within windows, which are sorted and disjoint. It
 // reads all spans between the first and the last window in the order of their traces, and the other
-// spans of traces that begin before or end after that.
-func (e *exporter) countWindows(ctx context.Context, tenant string, windows []*callWindow) (missing missingCalls, err error) {
+// spans of traces that begin before or end after that. If service is not "", it leaves out traces
+// without calls of the service.
+func (e *exporter) countWindows(
+	ctx context.Context, tenant, service string, windows []*callWindow,
+) (missing missingCalls, err error) {
 	from, to := windows[0].from, windows[len(windows)-1].to
+	within, near := where.Window(from, to), where.Never
+	if from > 0 || to < math.MaxUint64 {
+		near = e.crossing(tenant, from, to)
+	}
+	if service != "" {
+		within += " AND " + where.Any(e.involving(tenant, service, within), near)
+	}
 	m, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
 		return missing, err
 	}
 	defer m.Release()
-	inner, err := e.callSpans(ctx, tenant, where.Window(from, to))
+	inner, err := e.callSpans(ctx, tenant, within)
 	if err != nil {
 		return missing, err
 	}
 	defer inner.close()
 	outer := &callSpans{done: true}
-	if from > 0 || to < math.MaxUint64 {
-		if outer, err = e.callSpans(ctx, tenant, e.crossing(tenant, from, to)); err != nil {
+	if near != where.Never {
+		if outer, err = e.callSpans(ctx, tenant, outside(from, to)+" AND "+near); err != nil {
 			return missing, err
 		}
 		defer outer.close()
@@ -60,16 +70,32 @@ func (e *exporter) countWindows(ctx context.Context, tenant string, windows []*c
 	return missing, err
 }
 
-// crossing returns the condition on spans that start outside of a window, but within callReach of
-// it, and whose trace may have spans within it.
-func (e *exporter) crossing(tenant string, from, to uint64) string {
+// aroundWindow returns the first and the last time within callReach of a window.
+func aroundWindow(from, to uint64) (first, last uint64) {
 	reach := uint64(callReach)
-	first, last := from-min(from, reach), to+min(math.MaxUint64-to, reach)
+	return from - min(from, reach), to + min(math.MaxUint64-to, reach)
+}
+
+// outside returns the condition on spans that start outside of a window, but within callReach of it.
+func outside(from, to uint64) string {
+	return where.Window(aroundWindow(from, to)) + " AND (start < " + where.Uint(from) + " OR start > " + where.Uint(to) + ")"
+}
+
+// crossing returns the condition on spans whose trace may have spans both within a window and
+// outside of it.
+func (e *exporter) crossing(tenant string, from, to uint64) string {
 	f, t := where.Uint(from), where.Uint(to)
-	return where.Window(first, last) + " AND (start < " + f + " OR start > " + t + ") AND trace_id IN (SELECT trace_id FROM " +
-		e.db.Table("bounds") + " WHERE " + where.Tenant(tenant) + " AND " + where.Days(first, last) +
-		" GROUP BY trace_id HAVING min(first) <= " + t + " AND max(last) >= " + f +
+	return "trace_id IN (SELECT trace_id FROM " + e.db.Table("bounds") + " WHERE " + where.Tenant(tenant) + " AND " +
+		where.Days(aroundWindow(from, to)) + " GROUP BY trace_id HAVING min(first) <= " + t + " AND max(last) >= " + f +
 		" AND (min(first) < " + f + " OR max(last) > " + t + "))"
+}
+
+// involving returns the condition on spans whose trace has a span of a service, or a span that may
+// name it as its peer, within a window.
+func (e *exporter) involving(tenant, service, window string) string {
+	name := where.Text(service)
+	return "trace_id IN (SELECT trace_id FROM " + e.db.Table("payload") + " WHERE " + where.Tenant(tenant) + " AND " + window +
+		" AND (service = " + name + " OR endsWith(call, " + name + ")))"
 }
 
 // callSpans are the spans that a condition selects, in the order of their traces.

@@ -22,7 +22,7 @@ var _ tracestore.Edges = (*exporter)(nil)
 // often as they are stored. See callReach for calls between distant spans.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	var calls storequery.CallCounter
-	missing, err := e.calls(ctx, tenant, from, to, func(s *callSum) {
+	missing, err := e.calls(ctx, tenant, "", from, to, func(s *callSum) {
 		if s.flags&callToPeer == 0 {
 			edge := s.edge()
 			calls.AddEdge(&edge)
@@ -37,7 +37,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 // Peers implements tracestore.Edges. It counts like Dependencies.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	var calls storequery.PeerCounter
-	missing, err := e.calls(ctx, tenant, from, to, func(s *callSum) {
+	missing, err := e.calls(ctx, tenant, "", from, to, func(s *callSum) {
 		if s.flags&callToPeer != 0 && s.flags&callToHost == 0 {
 			edge := s.edge()
 			calls.AddEdge(&edge)
@@ -59,7 +59,7 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 // Edges implements tracestore.Edges. It counts like Dependencies.
 func (e *exporter) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
 	calls := storequery.NewEdgeCounter(&q)
-	missing, err := e.calls(ctx, tenant, q.From, q.To, func(s *callSum) {
+	missing, err := e.calls(ctx, tenant, q.Service, q.From, q.To, func(s *callSum) {
 		if s.flags&callInner == 0 {
 			calls.AddEdge(&tracestore.CallEdge{Parent: s.parent, Child: s.child, Peer: s.flags&callToPeer != 0, Connection: s.connection,
 				Calls: s.calls, Errors: s.errors, Durations: s.durations})

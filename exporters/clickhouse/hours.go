@@ -133,9 +133,10 @@ func (s *storedHours) windows(from, to uint64) []*hourWindow {
 }
 
 // calls calls add with the calls whose spans start between from and to. The same key may occur
-// several times. It takes the calls of whole hours from the cache, or adds them to it.
+// several times. It takes the calls of whole hours from the cache, or adds them to it. If service is
+// not "", calls of other services may be missing.
 func (e *exporter) calls(
-	ctx context.Context, tenant string, from, to time.Time, add func(*callSum),
+	ctx context.Context, tenant, service string, from, to time.Time, add func(*callSum),
 ) (missing missingCalls, err error) {
 	if err := ctx.Err(); err != nil {
 		return missing, err
@@ -180,12 +181,29 @@ func (e *exporter) calls(
 	if err != nil {
 		return missing, err
 	}
-	for _, pass := range passesOf(rest) {
-		m, err := e.countPass(ctx, tenant, pass, each)
-		missing.or(m)
-		if err != nil {
-			return missing, err
+	var all, ofService []*hourWindow // by whose calls are needed
+	for _, w := range rest {
+		if service == "" || w.settled {
+			all = append(all, w)
+		} else {
+			ofService, key = append(ofService, w), ""
 		}
+	}
+	count := func(service string, windows []*hourWindow) error {
+		for _, pass := range passesOf(windows) {
+			m, err := e.countPass(ctx, tenant, service, pass, each)
+			missing.or(m)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := count("", all); err != nil {
+		return missing, err
+	}
+	if err := count(service, ofService); err != nil {
+		return missing, err
 	}
 	if key != "" && !missing.peers && missing.ofServices().Complete() {
 		e.results.store(key, cachedResult{state: state, until: now.Add(resultTime), size: size, value: slices.Clip(sums)})
@@ -193,20 +211,21 @@ func (e *exporter) calls(
 	return missing, nil
 }
 
-// countPass counts the calls of windows and caches the calls of whole hours.
+// countPass counts the calls of windows and caches the calls of whole hours. If service is not "",
+// it may leave out calls of other services.
 func (e *exporter) countPass(
-	ctx context.Context, tenant string, pass []*hourWindow, add func(*callSum),
+	ctx context.Context, tenant, service string, pass []*hourWindow, add func(*callSum),
 ) (missing missingCalls, _ error) {
 	windows := make([]*callWindow, len(pass))
 	for i, w := range pass {
 		windows[i] = &w.callWindow
 	}
-	missing, err := e.countWindows(wholeCluster(ctx), tenant, windows)
+	missing, err := e.countWindows(wholeCluster(ctx), tenant, service, windows)
 	if shardMissing(err) {
 		for _, w := range windows {
 			w.table = callTable{}
 		}
-		missing, err = e.countWindows(ctx, tenant, windows)
+		missing, err = e.countWindows(ctx, tenant, service, windows)
 		if missing.shards = e.missingShards(ctx); missing.shards.Complete() {
 			missing.shards = tracestore.Because(tracestore.ReasonUnavailable, "a shard did not respond")
 		}
@@ -219,7 +238,7 @@ func (e *exporter) countPass(
 		for i := range w.table.sums {
 			add(&w.table.sums[i])
 		}
-		if w.settled && missing.ofServices().Complete() && w.number <= math.MaxUint32 {
+		if service == "" && w.settled && missing.ofServices().Complete() && w.number <= math.MaxUint32 {
 			cached = append(cached, cachedOf(w))
 		}
 		w.table = callTable{}

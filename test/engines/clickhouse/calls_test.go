@@ -2,6 +2,8 @@ package clickhouse_test
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,4 +99,38 @@ func TestCachedCalls(t *testing.T) {
 	check("deletion", hours)
 	consume(t, second, late)
 	check("resent after the deletion", hours+1)
+}
+
+// TestCallsOfService checks that the edges of a service are the same as among all edges.
+func TestCallsOfService(t *testing.T) {
+	s := engine.Shared(t)
+	e := openOn(t, s, s.Database(t), nil)
+	store := as[tracestore.Edges](t, e)
+	const from, to = 2000, 3000
+	consume(t, e, batchOf(t, "",
+		// The caller starts before the window, and its callee within it.
+		span{service: "shop", name: "call", trace: 1, id: 1, kind: ptrace.SpanKindClient, start: from - 1},
+		span{service: "cart", name: "answer", trace: 1, id: 2, parent: 1, kind: ptrace.SpanKindServer, start: from},
+		// A span names the service as its peer.
+		span{service: "web", name: "call", trace: 2, id: 1, kind: ptrace.SpanKindClient, start: from, peer: "shop"},
+		// Calls of others, and a peer whose name ends with the name of the service.
+		span{service: "web", name: "call", trace: 3, id: 1, kind: ptrace.SpanKindClient, start: from},
+		span{service: "cart", name: "answer", trace: 3, id: 2, parent: 1, kind: ptrace.SpanKindServer, start: to},
+		span{service: "web", name: "call", trace: 3, id: 3, kind: ptrace.SpanKindClient, start: to, peer: "workshop"},
+		// A call of the service in a trace that begins with others.
+		span{service: "web", name: "call", trace: 4, id: 1, kind: ptrace.SpanKindClient, start: from},
+		span{service: "shop", name: "answer", trace: 4, id: 2, parent: 1, kind: ptrace.SpanKindServer, start: from + 1}))
+	q := tracestore.EdgeQuery{From: time.Unix(0, from), To: time.Unix(0, to)}
+	all, err := store.Edges(t.Context(), "", q)
+	if err != nil || !all.Complete() || len(all.Edges) != 5 {
+		t.Fatalf("%+v, %v; want 5 edges", all, err)
+	}
+	for _, service := range []string{"shop", "cart", "web", "workshop", "other"} {
+		q.Service = service
+		want := slices.DeleteFunc(slices.Clone(all.Edges), func(e tracestore.CallEdge) bool { return !q.Selects(e.Parent, e.Child) })
+		got, err := store.Edges(t.Context(), "", q)
+		if err != nil || !got.Complete() || len(got.Edges) != len(want) || len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
+			t.Errorf("%s: %+v, %v; want %+v", service, got, err, want)
+		}
+	}
 }

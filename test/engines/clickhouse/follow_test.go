@@ -29,6 +29,7 @@ type span struct {
 	trace, id, parent uint64
 	kind              ptrace.SpanKind
 	start             uint64
+	peer              string // attribute peer.service, unless it is ""
 }
 
 // batchOf returns a batch with spans.
@@ -45,6 +46,9 @@ func batchOf(tb testing.TB, tenant string, spans ...span) *otlpdata.Batch {
 			sp.SetParentSpanID(pcommon.SpanID{6: byte(s.parent >> 8), 7: byte(s.parent)})
 		}
 		sp.SetName(s.name)
+		if s.peer != "" {
+			sp.Attributes().PutStr("peer.service", s.peer)
+		}
 		sp.SetKind(s.kind)
 		sp.SetStartTimestamp(pcommon.Timestamp(s.start))
 		sp.SetEndTimestamp(pcommon.Timestamp(s.start + 1000))
