@@ -19,7 +19,7 @@ var _ storequery.WindowSummarizer = (*exporter)(nil)
 func (e *exporter) EachInWindow(
 	ctx context.Context, q tracestore.Query, take func(*tracestore.Summary) error,
 ) (done bool, missing tracestore.Reasons, err error) {
-	w := windowSummaries{store: e, query: q, take: take, others: make(map[otlpdata.TraceID]struct{})}
+	w := windowSummaries{store: e, query: q, take: take, crossing: make(map[otlpdata.TraceID]struct{})}
 	from, to, ok := q.Window()
 	c := e.conditionOf(q, tracestore.WithContext(ctx, q.Where))
 	if !ok || c.Never() {
@@ -60,36 +60,35 @@ type windowSummaries struct {
 	memory   *tracestore.Memory
 	window   string // condition on spans
 	matching string // further condition on the trace ids, after AND, or ""
-	others   map[otlpdata.TraceID]struct{}
+	crossing map[otlpdata.TraceID]struct{}
+	others   []otlpdata.TraceID // traces that the server does not summarize
 	taken    bool
 }
 
-// addOther adds a trace that the server does not summarize.
-func (w *windowSummaries) addOther(id string) error {
-	var other otlpdata.TraceID
-	copy(other[:], id)
-	w.others[other] = struct{}{}
-	return w.memory.Grow(doneMemory)
-}
-
-// findCrossing finds the traces that have spans before or after the window. It may find others,
-// because the table of bounds also covers deleted spans.
+// findCrossing finds the traces that have spans before or after the window. It may also find traces
+// without spans in the window, and traces whose other spans are deleted.
 func (w *windowSummaries) findCrossing(ctx context.Context, from, to uint64) error {
 	if from == 0 && to == math.MaxUint64 {
 		return nil
 	}
 	ids := w.matching
 	if ids == "" {
-		ids = " AND trace_id IN (SELECT trace_id FROM " + w.store.db.Table("payload") + " WHERE " + w.window + ")"
+		ids = " AND trace_id IN (SELECT trace_id FROM " + w.store.db.Table("bounds") + " WHERE " + where.Tenant(w.query.Tenant) + " AND " +
+			where.Days(from, to) + " AND first <= " + where.Uint(to) + " AND last >= " + where.Uint(from) + ")"
 	}
 	var id string
 	return w.store.eachScanned(ctx, "SELECT trace_id FROM "+w.store.db.Table("bounds")+" WHERE "+where.Tenant(w.query.Tenant)+ids+
 		" GROUP BY trace_id HAVING min(first) < "+where.Uint(from)+" OR max(last) > "+where.Uint(to), []any{&id},
-		func() error { return w.addOther(id) })
+		func() error {
+			var crossing otlpdata.TraceID
+			copy(crossing[:], id)
+			w.crossing[crossing] = struct{}{}
+			return w.memory.Grow(doneMemory)
+		})
 }
 
 // summarize passes on the summaries of the traces that the server can summarize, and adds all
-// others to others: traces without a root span, with spans without a start, or with spans that may
+// others to others: crossing traces and traces without a root span, with spans without a start, or with spans that may
 // be duplicates.
 func (w *windowSummaries) summarize(ctx context.Context) error {
 	const isRoot = "substring(ids, 9) = unhex('0000000000000000')"
@@ -105,11 +104,9 @@ func (w *windowSummaries) summarize(ctx context.Context) error {
 	return w.store.eachScanned(ctx, sql, []any{&id, &first, &last, &n, &failures, &span, &service, &name, &other}, func() error {
 		s := &tracestore.Summary{RootService: service, RootName: name, Start: first, End: last, Spans: int(n), Errors: int(failures)}
 		copy(s.ID[:], id)
-		if _, crosses := w.others[s.ID]; crosses {
-			return nil
-		}
-		if other != 0 {
-			return w.addOther(id)
+		if _, crosses := w.crossing[s.ID]; crosses || other != 0 {
+			w.others = append(w.others, s.ID)
+			return w.memory.Grow(int64(len(s.ID)))
 		}
 		copy(s.Root[:], span)
 		w.taken = true
@@ -119,11 +116,7 @@ func (w *windowSummaries) summarize(ctx context.Context) error {
 
 // summarizeOthers passes on the summaries of the other traces.
 func (w *windowSummaries) summarizeOthers(ctx context.Context) error {
-	ids := make([]otlpdata.TraceID, 0, len(w.others))
-	for id := range w.others {
-		ids = append(ids, id)
-	}
-	return w.store.EachHeads(ctx, w.query.Tenant, ids, 0, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+	return w.store.EachHeads(ctx, w.query.Tenant, w.others, 0, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
 		s := storequery.SummarizeSpans(id, spans)
 		w.taken = true
 		return w.take(&s)
