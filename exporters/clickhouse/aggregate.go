@@ -232,6 +232,9 @@ func (a *aggregation) rowColumns() *rowColumns {
 
 // countDetails counts facets and groups.
 func (a *aggregation) countDetails(ctx context.Context, all string) error {
+	if done, err := a.groupsFromMinutes(ctx); done || err != nil {
+		return err
+	}
 	examined := []string{undecided(&a.cond)}
 	if a.selectedByWhole {
 		examined = append(examined, where.Always)

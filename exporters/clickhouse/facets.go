@@ -395,19 +395,28 @@ func (a *aggregation) countGroups(ctx context.Context, set string) error {
 
 // groupStatement returns the statement that counts the largest groups.
 func (a *aggregation) groupStatement(set string) string {
-	var columns, names []string
-	for i, f := range a.want.Groups.By {
-		form, text := fieldValue(f)
-		columns = append(columns, fmt.Sprintf("%s AS form%d, %s AS text%[2]d", form, i+1, text))
-		names = append(names, fmt.Sprintf("form%d, text%[1]d", i+1))
-	}
-	if len(names) == 0 {
+	values, names := a.groupValues()
+	if names == "" {
 		return a.totalStatement(set)
 	}
-	list := strings.Join(names, ", ")
-	return fmt.Sprintf("SELECT %s, %s FROM (SELECT %s, %s FROM %s WHERE %s GROUP BY %[1]s, %[7]s) "+
-		"GROUP BY %[1]s ORDER BY spans DESC, %[1]s LIMIT %[8]d",
-		list, a.groupColumns(), strings.Join(columns, ", "), a.groupCounts(), a.table, set, a.groupParts(), storequery.MaxGroupsCounted)
+	return fmt.Sprintf("SELECT %s, %s FROM (SELECT %s, %s FROM %s WHERE %s GROUP BY %[1]s, %[7]s)%[8]s",
+		names, a.groupColumns(), values, a.groupCounts(), a.table, set, a.groupParts(), largestGroups(names))
+}
+
+// groupValues returns the columns of the values of a group, and their names.
+func (a *aggregation) groupValues() (columns, names string) {
+	var c, n []string
+	for i, f := range a.want.Groups.By {
+		form, text := fieldValue(f)
+		c = append(c, fmt.Sprintf("%s AS form%d, %s AS text%[2]d", form, i+1, text))
+		n = append(n, fmt.Sprintf("form%d, text%[1]d", i+1))
+	}
+	return strings.Join(c, ", "), strings.Join(n, ", ")
+}
+
+// largestGroups ends a statement that counts the largest groups.
+func largestGroups(names string) string {
+	return fmt.Sprintf(" GROUP BY %s ORDER BY spans DESC, %[1]s LIMIT %d", names, storequery.MaxGroupsCounted)
 }
 
 // totalStatement returns the statement that counts all rows as one group.
@@ -548,9 +557,9 @@ func (g *groupRow) addNumbers(to *tracestore.Group, parts int) error {
 	return nil
 }
 
-func (g *groupRow) addTo(counter *storequery.GroupCounter) (tracestore.Group, error) {
-	out, err := g.group(counter.Parts())
-	if err != nil {
+// withValues returns the group.
+func (g *groupRow) withValues(parts tracestore.Parts) (out tracestore.Group, err error) {
+	if out, err = g.group(parts); err != nil {
 		return out, err
 	}
 	for i := range g.of.By {
@@ -558,6 +567,13 @@ func (g *groupRow) addTo(counter *storequery.GroupCounter) (tracestore.Group, er
 			return out, err
 		}
 	}
-	counter.AddGroup(&out)
 	return out, nil
+}
+
+func (g *groupRow) addTo(counter *storequery.GroupCounter) (tracestore.Group, error) {
+	out, err := g.withValues(counter.Parts())
+	if err == nil {
+		counter.AddGroup(&out)
+	}
+	return out, err
 }

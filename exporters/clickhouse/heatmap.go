@@ -2,12 +2,15 @@ package clickhouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // heatFromSpans counts the heatmap, or only the totals, of rows of the table of spans.
@@ -52,6 +55,89 @@ func (a *aggregation) heatFromMinutes(ctx context.Context) (done bool, err error
 		}
 	}
 	return true, nil
+}
+
+// groupsFromMinutes counts the groups from the table of minutes, and from spans at the ends of the
+// window. done is false if the table does not distinguish spans as the query does.
+func (a *aggregation) groupsFromMinutes(ctx context.Context) (done bool, err error) {
+	condition, ok := minuteCondition(a.query.Where)
+	if a.groups == nil || a.facets != nil || !ok || !a.cond.Exact || a.want.Groups.Measure != tracestore.MeasureNone ||
+		a.groups.Parts().N > 0 || len(a.want.Groups.By) == 0 || slices.ContainsFunc(a.want.Groups.By, isNotOfMinutes) {
+		return false, nil
+	}
+	parts := splitMinutes(a.from, a.to)
+	if parts.first >= parts.end {
+		return false, nil
+	}
+	var found []tracestore.Group
+	exact, err := a.store.fromStatistics(ctx, a.query.Tenant, func(ctx context.Context) (int, error) {
+		found, err = a.readGroups(ctx, where.Tenant(a.query.Tenant)+" AND "+parts.condition()+" AND ("+condition+") AND "+
+			a.store.ifExact(a.query.Tenant))
+		return len(found), err
+	})
+	if errors.Is(err, errAdjusted) || err == nil && (!exact || len(found) >= storequery.MaxGroupsCounted) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	a.counted = true
+	for i := range found {
+		a.groups.AddTotal(&found[i])
+		a.groups.AddGroup(&found[i])
+		a.details.spans += found[i].Durations.Count()
+		a.details.errors += found[i].Errors
+	}
+	for _, w := range parts.rest {
+		set := where.Tenant(a.query.Tenant) + " AND " + where.Window(w[0], w[1]) + " AND (" + a.cond.SQL + ")"
+		t, err := a.countTotals(ctx, set)
+		if err == nil {
+			a.details.spans, a.details.errors = a.details.spans+t.spans, a.details.errors+t.errors
+			err = a.countGroups(ctx, set)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// errAdjusted means that spans have adjusted counts. The table of minutes has no sum of the
+// durations of such spans.
+var errAdjusted = errors.New("spans have adjusted counts")
+
+// readGroups returns the largest groups of rows of the table of minutes.
+func (a *aggregation) readGroups(ctx context.Context, rows string) (found []tracestore.Group, _ error) {
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer memory.Release()
+	values, names := a.groupValues()
+	sql := fmt.Sprintf("SELECT %s, sum(bucketed.spans) AS spans, sumIf(bucketed.spans, failed = 1), %s, toUInt64(0), toUInt64(0), "+
+		"tupleElement(sumMap(bucketsMap.bucket, bucketsMap.spans) AS histogram, 1) AS buckets, "+
+		"arrayWithConstant(length(buckets), toUInt16(0)), tupleElement(histogram, 2), toUInt8(spans != sum(calls)) "+
+		"FROM %s AS bucketed WHERE %s%s",
+		values, saturated("sum(duration)"), a.store.db.Table("minutes"), rows, largestGroups(names))
+	g := groupRow{of: &a.want.Groups}
+	var adjusted uint8
+	err = a.each(ctx, sql, append(g.targets(), &adjusted), func() error {
+		if adjusted != 0 {
+			return errAdjusted
+		}
+		one, err := g.withValues(a.groups.Parts())
+		if err != nil {
+			return err
+		}
+		found = append(found, one)
+		return memory.Grow(callsOverhead + bucketOverhead*int64(len(g.counts)))
+	})
+	return found, err
+}
+
+// isNotOfMinutes reports whether the table of minutes lacks a field.
+func isNotOfMinutes(f tracestore.Field) bool {
+	return f.Parent || f.Place != tracestore.Service && f.Place != tracestore.Name && f.Place != tracestore.Kind
 }
 
 // readHeat adds the cells that a statement returns to the heatmap and the totals. It returns their
