@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -95,5 +97,49 @@ func TestRowLimit(t *testing.T) {
 	}
 	if o := found.Outcome(); o.Complete() || !strings.Contains(o.Text(), "maximum number of rows") {
 		t.Errorf("outcome %+v, want one that names the limit", o)
+	}
+}
+
+// TestGroupsOfMinutes checks that groups from the table of minutes are the same as from spans, in
+// windows that do not begin or end with a minute, and with adjusted counts.
+func TestGroupsOfMinutes(t *testing.T) {
+	s := engine.Shared(t)
+	database := s.Database(t)
+	store := as[tracestore.Aggregator](t, openOn(t, s, database, nil))
+	const minute = uint64(time.Minute)
+	insert := func(calls string) {
+		s.Exec(t, fmt.Sprintf("INSERT INTO %s.spans (start, day, service, name, kind, status, duration, calls, trace_id) "+
+			"SELECT number * 7000000000, today(), if(number %% 3 = 0, 'a', 'b'), toString(number %% 5), 'server', "+
+			"if(number %% 4 = 0, 'error', 'ok'), number * 1000, %s, reinterpretAsFixedString(toUInt128(number + 1)) FROM numbers(100)", database, calls))
+	}
+	groups := func(q tracestore.Query, by []tracestore.Field, parts int) *tracestore.Groups {
+		t.Helper()
+		a, err := store.Aggregate(t.Context(), q, tracestore.Aggregation{Groups: tracestore.GroupQuery{By: by, Limit: 20, Parts: parts}})
+		if err != nil || !a.Complete() {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		for i := range a.Groups.Groups {
+			g := &a.Groups.Groups[i]
+			g.First, g.Last, g.Parts = 0, 0, nil
+		}
+		a.Groups.All.First, a.Groups.All.Last, a.Groups.All.Parts = 0, 0, nil
+		if a.Spans != a.Groups.All.Durations.Count() || a.Errors != a.Groups.All.Errors {
+			t.Errorf("%d spans, %d errors; all groups: %+v", a.Spans, a.Errors, a.Groups.All)
+		}
+		return a.Groups
+	}
+	service, name := tracestore.Field{Place: tracestore.Service}, tracestore.Field{Place: tracestore.Name}
+	for _, calls := range []string{"1", "number % 2 + 1"} {
+		insert(calls)
+		for _, w := range [][2]uint64{{0, 10 * minute}, {minute, 4*minute - 1}, {minute - 1, 5*minute + 1}} {
+			for _, by := range [][]tracestore.Field{{service, name}, {{Place: tracestore.Kind}}} {
+				q := tracestore.Query{From: time.Unix(0, int64(w[0])), To: time.Unix(0, int64(w[1])),
+					Where: tracestore.Not{Expr: tracestore.Cond{Field: name, Value: tracestore.Text("1")}}}
+				// Parts are counted from spans.
+				if got, want := groups(q, by, 0), groups(q, by, 1); !reflect.DeepEqual(got, want) {
+					t.Errorf("calls %s, window %d, by %v:\n got %+v\nwant %+v", calls, w, by, got, want)
+				}
+			}
+		}
 	}
 }
