@@ -20,8 +20,8 @@ var _ tracestore.Aggregator = (*exporter)(nil)
 // count exactly are examined here, one by one; see spanRows.
 //
 //   - The heatmap and the totals cover all spans. Whole minutes come from the table "minutes" if
-//     the condition and the step permit it.
-//   - Facets and groups cover all spans up to Budget.Spans, otherwise a sample: spans whose
+//     the condition and the step permit it. So do groups by service, name and kind.
+//   - Facets and other groups cover all spans up to Budget.Spans, otherwise a sample: spans whose
 //     start has a hash below a limit.
 //   - If more spans than the budget must be examined one by one, only a sample is counted.
 func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
