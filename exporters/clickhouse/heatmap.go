@@ -91,13 +91,16 @@ func (a *aggregation) groupsFromMinutes(ctx context.Context) (done bool, err err
 	for _, w := range parts.rest {
 		set := where.Tenant(a.query.Tenant) + " AND " + where.Window(w[0], w[1]) + " AND (" + a.cond.SQL + ")"
 		t, err := a.countTotals(ctx, set)
-		if err == nil {
-			a.details.spans, a.details.errors = a.details.spans+t.spans, a.details.errors+t.errors
-			err = a.countGroups(ctx, set)
-		}
 		if err != nil {
 			return false, err
 		}
+		if t.spans == 0 {
+			continue
+		}
+		if err := a.countGroups(ctx, set); err != nil {
+			return false, err
+		}
+		a.details.spans, a.details.errors = a.details.spans+t.spans, a.details.errors+t.errors
 	}
 	return true, nil
 }

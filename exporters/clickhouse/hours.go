@@ -150,20 +150,24 @@ func (e *exporter) calls(
 	if err != nil && !shardMissing(err) {
 		return missing, err
 	}
-	windows := stored.windows(first, last)
-	if more || err != nil { // without the cache
-		windows = []*hourWindow{{callWindow: callWindow{from: first, to: last}}}
+	windows := [][]*hourWindow{stored.windows(first, last)} // those in one list are read together
+	if more || err != nil {                                 // without the cache
+		windows = [][]*hourWindow{{{callWindow: callWindow{from: first, to: last}}}}
 	}
 	key := "" // of the result in the cache; empty: not cached
-	if !more && err == nil && e.isPast(last) && e.isSettled(&stored) {
-		key = fmt.Sprintf("calls %q %d %d", tenant, first, last)
-	}
 	state, now := stored.state(), e.set.Env.Now()
-	if cached, ok := e.results.lookup(key, state, now).([]callSum); ok {
-		for i := range cached {
-			add(&cached[i])
+	if !more && err == nil && e.isPast(last) && e.isSettled(&stored) {
+		key = callsBetween(tenant, first, last)
+		if e.results.eachCall(key, state, now, add) {
+			return missing, nil
 		}
-		return missing, nil
+		parts := splitMinutes(first, last)
+		if parts.first < parts.end && e.results.eachCall(callsBetween(tenant, parts.first*minute, parts.end*minute-1), state, now, add) {
+			key, windows = "", nil
+			for _, w := range parts.rest {
+				windows = append(windows, stored.windows(w[0], w[1]))
+			}
+		}
 	}
 	var sums []callSum // to cache
 	size := 0
@@ -177,18 +181,6 @@ func (e *exporter) calls(
 		}
 		add(s)
 	}
-	rest, missing, err := e.cachedCalls(ctx, tenant, windows, each)
-	if err != nil {
-		return missing, err
-	}
-	var all, ofService []*hourWindow // by whose calls are needed
-	for _, w := range rest {
-		if service == "" || w.settled {
-			all = append(all, w)
-		} else {
-			ofService, key = append(ofService, w), ""
-		}
-	}
 	count := func(service string, windows []*hourWindow) error {
 		for _, pass := range passesOf(windows) {
 			m, err := e.countPass(ctx, tenant, service, pass, each)
@@ -199,16 +191,36 @@ func (e *exporter) calls(
 		}
 		return nil
 	}
-	if err := count("", all); err != nil {
-		return missing, err
-	}
-	if err := count(service, ofService); err != nil {
-		return missing, err
+	for _, together := range windows {
+		rest, m, err := e.cachedCalls(ctx, tenant, together, each)
+		missing.or(m)
+		if err != nil {
+			return missing, err
+		}
+		var all, ofService []*hourWindow // by whose calls are needed
+		for _, w := range rest {
+			if service == "" || w.settled {
+				all = append(all, w)
+			} else {
+				ofService, key = append(ofService, w), ""
+			}
+		}
+		if err := count("", all); err != nil {
+			return missing, err
+		}
+		if err := count(service, ofService); err != nil {
+			return missing, err
+		}
 	}
 	if key != "" && !missing.peers && missing.ofServices().Complete() {
 		e.results.store(key, cachedResult{state: state, until: now.Add(resultTime), size: size, value: slices.Clip(sums)})
 	}
 	return missing, nil
+}
+
+// callsBetween returns the key of the calls between two times in the cache.
+func callsBetween(tenant string, from, to uint64) string {
+	return fmt.Sprintf("calls %q %d %d", tenant, from, to)
 }
 
 // countPass counts the calls of windows and caches the calls of whole hours. If service is not "",

@@ -1,6 +1,7 @@
 package clickhouse_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -65,4 +66,31 @@ func TestCachedResults(t *testing.T) {
 	check("after a deletion", 2)
 	s.Exec(t, "RENAME TABLE "+hidden+".hours TO "+hidden+".hours2")
 	checkFacets("without the table that validates cached results", 2)
+}
+
+// TestCachedMinutes checks that the cached calls of whole minutes are used in a longer window.
+func TestCachedMinutes(t *testing.T) {
+	s := engine.Shared(t)
+	database := s.Database(t)
+	e := openOn(t, s, database, nil)
+	begin := time.Now().Add(-2 * time.Hour).Truncate(time.Hour).Add(10 * time.Minute)
+	end := begin.Add(3 * time.Minute)
+	for i, at := range []time.Time{begin.Add(-1), begin, end.Add(-1), end} {
+		start := uint64(at.UnixNano())
+		consume(t, e, batchOf(t, "", span{service: "a", name: "call", trace: uint64(i), id: 1, kind: ptrace.SpanKindClient, start: start},
+			span{service: "b", name: "answer", trace: uint64(i), id: 2, parent: 1, kind: ptrace.SpanKindServer, start: start}))
+	}
+	settle(t, s, database, "")
+	check := func(what string, from, to time.Time, want uint64) {
+		t.Helper()
+		g, err := as[tracestore.Edges](t, e).Dependencies(t.Context(), "", from, to)
+		if err != nil || !g.Complete() || len(g.Edges) != 1 || g.Edges[0].Calls != want {
+			t.Errorf("%s: %+v, %v, want %d calls", what, g, err, want)
+		}
+	}
+	check("whole minutes", begin, end.Add(-1), 2)
+	s.Exec(t, fmt.Sprintf("ALTER TABLE `%s`.payload DELETE WHERE start = %d SETTINGS mutations_sync = 1", database, begin.UnixNano()))
+	check("longer window", begin.Add(-1), end, 4)
+	check("window that ends later", begin, end, 3)
+	check("window that was not cached", begin.Add(-time.Minute), end.Add(-1), 2)
 }
