@@ -76,7 +76,8 @@ func aroundWindow(from, to uint64) (first, last uint64) {
 	return from - min(from, reach), to + min(math.MaxUint64-to, reach)
 }
 
-// outside returns the condition on spans that start outside of a window, but within callReach of it.
+// outside returns the condition on spans that start outside of a window, but within callReach of
+// it.
 func outside(from, to uint64) string {
 	return where.Window(aroundWindow(from, to)) + " AND (start < " + where.Uint(from) + " OR start > " + where.Uint(to) + ")"
 }

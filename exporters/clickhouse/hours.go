@@ -133,8 +133,8 @@ func (s *storedHours) windows(from, to uint64) []*hourWindow {
 }
 
 // calls calls add with the calls whose spans start between from and to. The same key may occur
-// several times. It takes the calls of whole hours from the cache, or adds them to it. If service is
-// not "", calls of other services may be missing.
+// several times. It takes the calls of whole hours from the cache, or adds them to it. If service
+// is not "", calls of other services may be missing.
 func (e *exporter) calls(
 	ctx context.Context, tenant, service string, from, to time.Time, add func(*callSum),
 ) (missing missingCalls, err error) {

@@ -88,8 +88,8 @@ func (w *windowSummaries) findCrossing(ctx context.Context, from, to uint64) err
 }
 
 // summarize passes on the summaries of the traces that the server can summarize, and adds all
-// others to others: crossing traces and traces without a root span, with spans without a start, or with spans that may
-// be duplicates.
+// others to others: crossing traces, and traces without a root span, with spans without a start, or
+// with spans that may be duplicates.
 func (w *windowSummaries) summarize(ctx context.Context) error {
 	const isRoot = "substring(ids, 9) = unhex('0000000000000000')"
 	const end = "if(start + duration < start, 18446744073709551615, start + duration)"

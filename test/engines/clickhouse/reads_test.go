@@ -110,7 +110,8 @@ func TestGroupsOfMinutes(t *testing.T) {
 	insert := func(calls string) {
 		s.Exec(t, fmt.Sprintf("INSERT INTO %s.spans (start, day, service, name, kind, status, duration, calls, trace_id) "+
 			"SELECT number * 7000000000, today(), if(number %% 3 = 0, 'a', 'b'), toString(number %% 5), 'server', "+
-			"if(number %% 4 = 0, 'error', 'ok'), number * 1000, %s, reinterpretAsFixedString(toUInt128(number + 1)) FROM numbers(100)", database, calls))
+			"if(number %% 4 = 0, 'error', 'ok'), number * 1000, %s, reinterpretAsFixedString(toUInt128(number + 1)) FROM numbers(100)",
+			database, calls))
 	}
 	groups := func(q tracestore.Query, by []tracestore.Field, parts int) *tracestore.Groups {
 		t.Helper()
