@@ -399,8 +399,8 @@ func (a *aggregation) groupStatement(set string) string {
 	if names == "" {
 		return a.totalStatement(set)
 	}
-	return fmt.Sprintf("SELECT %s, %s FROM (SELECT %s, %s FROM %s WHERE %s GROUP BY %[1]s, %[7]s)%[8]s",
-		names, a.groupColumns(), values, a.groupCounts(), a.table, set, a.groupParts(), largestGroups(names))
+	return fmt.Sprintf("SELECT %s, %s FROM (%sSELECT %s, %s FROM %s WHERE %s GROUP BY %[1]s, %[8]s)%[9]s", names, a.groupColumns(),
+		a.measured(), values, a.groupCounts(), a.table, set, a.groupParts(), largestGroups(names))
 }
 
 // groupValues returns the columns of the values of a group, and their names.
@@ -421,8 +421,17 @@ func largestGroups(names string) string {
 
 // totalStatement returns the statement that counts all rows as one group.
 func (a *aggregation) totalStatement(set string) string {
-	return fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s WHERE %s GROUP BY %s)",
-		a.groupColumns(), a.groupCounts(), a.table, set, a.groupParts())
+	return fmt.Sprintf("SELECT %s FROM (%sSELECT %s FROM %s WHERE %s GROUP BY %s)",
+		a.groupColumns(), a.measured(), a.groupCounts(), a.table, set, a.groupParts())
+}
+
+// measured returns the clause that defines measured_number. As a column, it would not be valid
+// beside aggregates.
+func (a *aggregation) measured() string {
+	if a.want.Groups.Measure == tracestore.MeasureNone {
+		return ""
+	}
+	return "WITH " + numberValue(a.want.Groups.Of) + " AS measured_number "
 }
 
 // groupParts returns the columns by which groupCounts counts the spans of a group.
@@ -453,7 +462,6 @@ func (a *aggregation) groupCounts() string {
 		return out
 	}
 	const finite = "isFinite(measured_number)"
-	out += ", " + numberValue(g.Of) + " AS measured_number"
 	if g.Measure == tracestore.MeasureDistribution {
 		first := tracestore.NumberBucketOf(1)
 		out += fmt.Sprintf(", if(measured_number = 0 OR NOT %s, 0, toInt32(if(measured_number > 0, 1, -1) * "+

@@ -133,7 +133,7 @@ func attributeValue(f tracestore.Field) (form, text string) {
 // numberValue returns the expression of the number of a field, which is not finite if there is
 // none. It is valid for spans with at most one value.
 func numberValue(f tracestore.Field) string {
-	const none = "nan"
+	const none = "materialize(nan)" // a constant would drop out of the columns to group by
 	switch {
 	case f.Place == tracestore.Duration && !f.Parent:
 		return "toFloat64(duration)"

@@ -48,6 +48,12 @@ func checkGroups(s *suite) {
 		s.checkAggregateOf(store, q, tracestore.Aggregation{Groups: measuredGroups(fields, i)})
 		s.checkAggregateOf(store, q, tracestore.Aggregation{Groups: measuredGroups(fields, i), Facets: tracestore.FacetQuery{Values: 1}})
 	}
+	number := tracestore.Field{Place: tracestore.AnyAttribute, Key: "number"}
+	for measure := tracestore.MeasureTotals; measure <= tracestore.MeasureDistribution; measure++ {
+		s.checkAggregateOf(store, tracestore.Query{Where: tracestore.Cond{Field: number, Op: tracestore.Exists}},
+			tracestore.Aggregation{Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}},
+				Limit: tracestore.MaxGroups, Measure: measure, Of: number}})
+	}
 	s.checkBadGroups(store)
 	s.checkManyGroups(store)
 }
