@@ -67,8 +67,7 @@ func searchV3(ctx context.Context, p *api_v3.TraceQueryParameters) (*core.Search
 		return nil, errNoQuery
 	}
 	s := searchOf(p, p.Attributes)
-	switch {
-	case s.From.IsZero() || s.To.IsZero():
+	if s.From.IsZero() || s.To.IsZero() {
 		return nil, status.Error(codes.InvalidArgument, "start time min and max are required parameters")
 	}
 	if p.Filter != nil {
