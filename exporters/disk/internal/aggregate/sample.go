@@ -176,6 +176,9 @@ func (f *blockSample) reduce(budget int) {
 	some, left, step := f.blocks, all, 1
 	for next := (all + budget - 1) / budget; len(some) > 1 && left > budget; next++ {
 		some, step = f.everyNthOfSource(next), next
+		if next > len(f.blocks) { // sources may have one block each, and the same first block
+			some, step = everyNth(f.blocks, next), 0
+		}
 		left = countRows(some)
 	}
 	f.blockStep *= step
