@@ -87,6 +87,7 @@ test('a drag over the lines limits the time range', () => visit('{ } | count_ove
 test('a mistake is marked where it is', () => visit('{ } | rate() by (bad)', async (page) => {
   await page.getByRole('alert').getByText(/^Column \d+: /).waitFor();
   expect(await page.locator('[data-problem]').allTextContents()).toEqual(['bad']);
+  await page.getByRole('heading', { name: 'Examples' }).waitFor();
   await page.getByRole('combobox', { name: 'Search', exact: true }).fill('{ } | rate() by (name)');
   await page.keyboard.press('Enter');
   await expect.poll(() => names(page)).toEqual(['GET /']);

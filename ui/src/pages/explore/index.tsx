@@ -130,7 +130,7 @@ function Stored() {
           {chart && !metrics && <HeatmapPanel answer={heat} run={shown} selected={selected} />}
           {error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={error} retry={again} /></div>}
           {metrics && <SeriesPanel answer={series} metrics={metrics} run={run} />}
-          {!shown && !metrics && <Examples onRun={execute} />}
+          {!shown && !(metrics && series.data) && <Examples onRun={execute} />}
           {shown && !metrics && <Results search={search} bound={shown === run ? bound : null} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} selected={selected} onRun={execute} />}
         </div>
       </div>
