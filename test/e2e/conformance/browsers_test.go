@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -92,7 +93,7 @@ func TestBrowsers(t *testing.T) {
 		header += "\t" + c.name
 	}
 	fmt.Fprintln(w, header)
-	routes := otherRoutes
+	routes := maps.Clone(otherRoutes)
 	routes["query http"] = append(queryRoutes(t), routes["query http"]...)
 	rows := 0
 	for _, listener := range sortedKeys(routes) {
