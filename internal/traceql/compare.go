@@ -1,6 +1,7 @@
 package traceql
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"regexp/syntax"
@@ -405,16 +406,26 @@ func contained(c tracestore.Cond) (text string, ok bool) {
 	return text, ok1 && ok2 && text != "" && regexp.QuoteMeta(text) == escaped
 }
 
-func (p *parser) pattern(t token) (*regexp.Regexp, error) {
-	if len(t.text) > MaxPattern {
-		return nil, p.fail(t, "regular expression has %d bytes; the maximum is %d", len(t.text), MaxPattern)
+// CheckPattern checks a regular expression against MaxPattern and MaxPatternSteps. steps are those
+// of the other expressions of the search; the result includes them.
+func CheckPattern(text string, steps int) (int, error) {
+	if len(text) > MaxPattern {
+		return steps, fmt.Errorf("regular expression has %d bytes; the maximum is %d", len(text), MaxPattern)
 	}
-	tree, err := syntax.Parse(t.text, syntax.Perl)
+	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, p.fail(t, "invalid regular expression (RE2): %s", syntaxProblem(err))
+		return steps, fmt.Errorf("invalid regular expression (RE2): %s", syntaxProblem(err))
 	}
-	if p.steps += tracestore.PatternSteps(tree, MaxPatternSteps); p.steps > MaxPatternSteps {
-		return nil, p.fail(t, "regular expressions have more than %d steps with repetitions expanded", MaxPatternSteps)
+	if steps += tracestore.PatternSteps(tree, MaxPatternSteps); steps > MaxPatternSteps {
+		return steps, fmt.Errorf("regular expressions have more than %d steps with repetitions expanded", MaxPatternSteps)
+	}
+	return steps, nil
+}
+
+func (p *parser) pattern(t token) (*regexp.Regexp, error) {
+	var err error
+	if p.steps, err = CheckPattern(t.text, p.steps); err != nil {
+		return nil, p.fail(t, "%s", err)
 	}
 	re, err := regexp.Compile(anchorBegin + t.text + anchorEnd)
 	if err != nil { // an open \Q would include the closing anchor

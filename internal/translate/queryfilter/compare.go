@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,15 +233,9 @@ func (p *parser) regex(r reference, e *expression_v1.Expression) (tracestore.Exp
 	if r.typ == tracestore.DurationField {
 		return nil, fmt.Errorf("operator %q applies to text, and %s is a duration", opRegex, r.name)
 	}
-	if len(text) > traceql.MaxPattern {
-		return nil, fmt.Errorf("regular expression has %d bytes; the maximum is %d", len(text), traceql.MaxPattern)
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, fmt.Errorf("invalid regular expression (RE2): %w", err)
-	}
-	if p.steps += tracestore.PatternSteps(tree, traceql.MaxPatternSteps); p.steps > traceql.MaxPatternSteps {
-		return nil, fmt.Errorf("regular expressions have more than %d steps with repetitions expanded", traceql.MaxPatternSteps)
+	var err error
+	if p.steps, err = traceql.CheckPattern(text, p.steps); err != nil {
+		return nil, err
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
