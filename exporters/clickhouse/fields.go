@@ -133,24 +133,22 @@ func attributeValue(f tracestore.Field) (form, text string) {
 // numberValue returns the expression of the number of a field, which is not finite if there is
 // none. It is valid for spans with at most one value.
 func numberValue(f tracestore.Field) string {
-	const none = "materialize(nan)" // a constant would drop out of the columns to group by
-	switch {
-	case f.Place == tracestore.Duration && !f.Parent:
+	if f.Place == tracestore.Duration && !f.Parent {
 		return "toFloat64(duration)"
-	case !f.Place.HasKey() || f.Parent:
-		return none // texts, and properties that the table of spans does not have
 	}
 	var values []string
-	for _, p := range []rows.Pair{rows.PairInt, rows.PairFloat} {
-		if keys := where.Keys(p, f); len(keys) > 0 {
-			at := indexOf(p, keys)
-			values = append(values, at+" > 0, toFloat64("+p.Values()+"["+at+"])")
+	if f.Place.HasKey() && !f.Parent { // others are texts, or properties that the table of spans does not have
+		for _, p := range []rows.Pair{rows.PairInt, rows.PairFloat} {
+			if keys := where.Keys(p, f); len(keys) > 0 {
+				at := indexOf(p, keys)
+				values = append(values, at+" > 0, toFloat64("+p.Values()+"["+at+"])")
+			}
 		}
 	}
 	if len(values) == 0 {
-		return none
+		return "materialize(nan)" // a constant would drop out of the columns to group by
 	}
-	return "multiIf(" + strings.Join(values, ", ") + ", " + none + ")"
+	return "multiIf(" + strings.Join(values, ", ") + ", nan)"
 }
 
 // indexOf returns the expression of the index of the first of some keys in a pair of columns.
