@@ -62,10 +62,11 @@ const cheapRows = 4
 
 // budget returns how many rows may be read.
 func (a *aggregation) budget() int {
+	rows := a.query.Budget.Spans
 	if a.needsShapesOnly() {
-		return cheapRows * a.query.Budget.Spans
+		rows *= cheapRows
 	}
-	return a.query.Budget.Spans - a.spent
+	return rows - a.spent
 }
 
 // needsShapesOnly reports whether the spans are counted in steps by their shapes and times.
