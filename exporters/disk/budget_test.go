@@ -24,7 +24,7 @@ const (
 // size.
 func TestMemoryOfHostileSpans(t *testing.T) {
 	if testing.Short() {
-		t.Skip("memory measurements are distorted by the race detector; run without -short")
+		t.Skip("measures memory, which the race detector distorts; make test-long runs it")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the peak of a flush is not mostly garbage
 	s := newSetup(vfs.OS())

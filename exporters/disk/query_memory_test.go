@@ -108,7 +108,7 @@ func readWhole(ctx context.Context, e *exporter, id otlpdata.TraceID) (n int, _ 
 func TestQueriesShareMemory(t *testing.T) {
 	const limit, clients = 48 << 20, 12
 	if testing.Short() {
-		t.Skip("memory measurements are distorted by the race detector; run without -short")
+		t.Skip("measures memory, which the race detector distorts; make test-long runs it")
 	}
 	e, id := heavyStore(t)
 	queries := heavyQueries(e, id, newClock().now())

@@ -106,8 +106,8 @@ func (b *bundle) makeGroups() error {
 	return b.checkCycles()
 }
 
-// makeSheets joins the style sheets of each group, and those of the groups that the same pages load
-// after their start.
+// makeSheets joins the style sheets of each group. Groups that no page loads at its start share a
+// style sheet if the same pages load them.
 func (b *bundle) makeSheets(isPage func(string) bool, importers map[string][]string) {
 	atStart := map[*group]bool{}
 	for name, c := range b.chunks {

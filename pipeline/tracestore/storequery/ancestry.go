@@ -94,8 +94,7 @@ func (a *ancestry) haveAncestor(spans, set []int32) (out []int32) {
 	return out
 }
 
-// haveDescendant returns the spans of which a descendant is in a set. A span is not its own
-// descendant.
+// haveDescendant returns the spans with a descendant in a set. A span is not its own descendant.
 func (a *ancestry) haveDescendant(spans, set []int32) (out []int32) {
 	byNumber := a.sorted(set)
 	find := func(number int32) int {

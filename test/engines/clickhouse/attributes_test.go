@@ -138,8 +138,8 @@ func TestFacetOfIDs(t *testing.T) {
 	}
 }
 
-// TestFacetOfUsers checks an attribute with far more values than are counted, of which some are
-// frequent: they are counted, also if they occur only in a small selection.
+// TestFacetOfUsers checks an attribute with far more values than are counted. Frequent values are
+// counted, also if they occur only in a small selection.
 func TestFacetOfUsers(t *testing.T) {
 	s := engine.Shared(t)
 	database := s.Database(t)

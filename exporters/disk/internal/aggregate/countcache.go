@@ -99,9 +99,9 @@ func (u *countUse) find(key rangeKey) *rangeCounts {
 // maxCountShare is the part of the cache, 1/maxCountShare, that one range may take.
 const maxCountShare = 4
 
-// keep adds counts. If memory is short, it evicts counts that only earlier queries used, and counts
-// of ranges of segments of which the sum is kept. If that is not enough, it does not add the new
-// ones.
+// keep adds counts. If memory is short, it evicts counts that only earlier queries used. When the
+// sum of a segment is kept, its ranges count as such. If that is not enough, keep does not add the
+// new counts.
 func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	c := u.cache
 	c.mu.Lock()
@@ -129,7 +129,8 @@ func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	}
 }
 
-// forget removes the counts that the query used or added.
+// forget removes the counts that the query used or added, and those that the previous query used
+// last.
 func (u *countUse) forget() {
 	u.cache.mu.Lock()
 	defer u.cache.mu.Unlock()
