@@ -64,7 +64,7 @@ type Config struct {
 
 	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes that the pages /status and /sampling also show."`
 	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data that the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store."`
-	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans and attributes to other systems, shown in the web UI."`
+	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans, attributes and searches to other systems, shown in the web UI."`
 }
 
 func defaults() Config {

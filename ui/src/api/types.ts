@@ -55,7 +55,7 @@ export interface Config {
 export interface LinkTemplate {
   name: string;
   url: string;
-  on: 'trace' | 'span' | 'attribute';
+  on: 'trace' | 'span' | 'attribute' | 'search';
   /** Attribute of `on: attribute`, or "". */
   key: string;
   /** `attribute.KEY` or `resource.KEY`: the link needs their values. */

@@ -1,5 +1,9 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { config } from '../shell/config';
 import { Button } from '../shell/controls';
+import { ExternalLinks } from '../shell/external-links';
+import { linksFor, type FilledLink } from '../shell/link-templates';
+import { resolveRange } from '../shell/range';
 import { rangeText } from './saved-text';
 import { t, tn } from '../shell/text';
 import { copy, toast } from '../shell/toast';
@@ -7,7 +11,7 @@ import { base, link, view, visit } from '../shell/url';
 import { Highlight } from './highlight';
 import { readHistory } from './history';
 import { encodeSaved, maxLink, maxName, merge, parseSaved, replaceSaved, save, savedSearches, searchOf, type SavedSearch } from './saved';
-import { traceQL } from './traceql';
+import { traceQL, type TraceQL } from './traceql';
 import css from './searches-menu.module.css';
 
 /** Replaces the searches, says so, and offers to undo it. */
@@ -106,10 +110,23 @@ function Rename({ s, done }: { s: SavedSearch; done: () => void }) {
   );
 }
 
+/** The search in TraceQL; an empty one finds all spans. */
+function searchText(): TraceQL {
+  const { text, unknown } = traceQL(view.value.q);
+  return { text: text || '{}', unknown };
+}
+
+/** Links from the search to other systems. */
+function searchLinks(): FilledLink[] {
+  const { from, to } = resolveRange(view.value.range, Date.now());
+  const nanos = (millis: number): bigint => BigInt(millis) * 1_000_000n;
+  return linksFor(config.value?.links ?? [], 'search', { query: searchText().text, start: nanos(from), end: nanos(to) });
+}
+
 /** Copies the search for Grafana. */
 async function copyTraceQL(): Promise<void> {
-  const { text, unknown } = traceQL(view.value.q);
-  await copy(text || '{}', 'TraceQL');
+  const { text, unknown } = searchText();
+  await copy(text, 'TraceQL');
   if (unknown.length > 0) toast(t('Copied, but TraceQL does not have {parts}', { parts: unknown.join(', ') }));
 }
 
@@ -131,6 +148,7 @@ function Transfer() {
   return (
     <p class={css.transfer}>
       <Button kind="quiet" icon="copy" title={t('Copies this search for Grafana')} onClick={() => void copyTraceQL()}>{t('Copy as TraceQL')}</Button>
+      <ExternalLinks links={searchLinks()} />
       {all.length > 0 && <Button kind="quiet" icon="link" onClick={copyLink}>{t('Copy as link')}</Button>}
       {all.length > 0 && <Button kind="quiet" icon="down" onClick={() => download(all)}>{t('Download')}</Button>}
       <Button kind="quiet" icon="up" onClick={() => file.current!.click()}>{t('Import a file')}</Button>

@@ -1,11 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import { config } from '../shell/config';
 import { Button } from '../shell/controls';
+import { ExternalLinks } from '../shell/external-links';
 import { Popover } from '../shell/floating';
+import { linksFor, subjectOf } from '../shell/link-templates';
 import { t } from '../shell/text';
-import { ExternalLinks } from './detail/attributes';
 import { useDetail } from './detail/use-detail';
-import { linksFor, subjectOf } from './links';
 import { spanID } from './model/span';
 import type { TraceState } from './state';
 import css from './header.module.css';

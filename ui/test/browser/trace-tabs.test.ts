@@ -17,7 +17,8 @@ const templates = `link_templates: [
     {name: Logs, url: "https://logs.example/?trace={traceId}&span={spanId}"},
     {name: Order, on: attribute, key: order.id, url: "https://shop.example/orders/{attribute.order.id}#top"},
     {name: Tenant, url: "https://shop.example/tenants/{attribute.tenant}"},
-    {name: Dashboard, on: trace, url: "https://dash.example/d?from={start}&to={end}&service={service}"}]`;
+    {name: Dashboard, on: trace, url: "https://dash.example/d?from={start}&to={end}&service={service}"},
+    {name: Open in Grafana, on: search, url: "https://grafana.example/explore?from={start}&to={end}&query={query:json}"}]`;
 
 beforeAll(async () => {
   const config = allInOne.replace('query: {storage: disk,', `query: {storage: disk, ${templates},`);
@@ -166,6 +167,19 @@ test('events are filtered, and lead to their spans', async () => {
   await title(page).getByText('Charge').waitFor();
   await grid.getByRole('button', { name: 'Timeline' }).click();
   await page.getByRole('row', { selected: true }).filter({ hasText: 'Charge' }).waitFor();
+  await page.context().close();
+});
+
+test('a search links to other systems', async () => {
+  const { page, problems } = await newPage(browser);
+  await page.goto(`${url}/search?q=${encodeURIComponent('{ service = "shop" }')}&from=2026-01-02T03:00:00Z&to=2026-01-02T04:00:00Z`);
+  await page.getByRole('button', { name: 'Saved and recent searches' }).click();
+  const link = page.getByRole('link', { name: 'Open in Grafana' });
+  await link.waitFor();
+  const values = new URL((await link.getAttribute('href'))!).searchParams;
+  expect(JSON.parse(values.get('query')!)).toBe('{ resource.service.name = "shop" }');
+  expect([values.get('from'), values.get('to')].map((time) => new Date(Number(time)).toISOString())).toEqual(['2026-01-02T03:00:00.000Z', '2026-01-02T04:00:00.000Z']);
+  expect(problems).toEqual([]);
   await page.context().close();
 });
 

@@ -4,12 +4,13 @@ import { spansOf, spansWith, spansWithout, type FieldValue } from '../../query/e
 import { attribute } from '../../query/field';
 import { config } from '../../shell/config';
 import { Button, Input } from '../../shell/controls';
+import { ExternalLinks } from '../../shell/external-links';
 import { Icon, type IconName } from '../../shell/icons';
+import { linksFor, subjectOf } from '../../shell/link-templates';
 import { t } from '../../shell/text';
 import { iso, millis } from '../../shell/format';
 import { copy } from '../../shell/toast';
 import { defaultRange, format, linked, type View } from '../../shell/url';
-import { linksFor, subjectOf, type FilledLink } from '../links';
 import { togglePin } from '../moves';
 import type { TraceState } from '../state';
 import { Code, LongText } from './code';
@@ -140,11 +141,6 @@ function AttributeLinks({ state, detail, scope, attribute: a }: ItemProps) {
   if (scope !== 'span' && scope !== 'resource') return null;
   const templates = config.value?.links ?? [];
   return <ExternalLinks links={linksFor(templates, 'attribute', subjectOf(state.model.value.traceID, detail), a.key)} />;
-}
-
-/** Links to other systems, each in a new tab that learns nothing about this page. */
-export function ExternalLinks({ links }: { links: FilledLink[] }) {
-  return <>{links.map((l) => <a key={l.name + l.href} class={css.external} href={l.href} target="_blank" rel="noopener noreferrer">{l.name}<span aria-hidden="true"> ↗</span></a>)}</>;
 }
 
 const hour = 3_600_000;

@@ -1,5 +1,5 @@
-// Package linktemplate checks the templates of links from traces, spans and attributes to other
-// systems. The web UI fills them in.
+// Package linktemplate checks the templates of links from traces, spans, attributes and searches to
+// other systems. The web UI fills them in.
 package linktemplate
 
 import (
@@ -16,7 +16,7 @@ import (
 type Template struct {
 	Name     string   `yaml:"name" json:"name" doc:"Text of the link."`
 	URL      string   `yaml:"url" json:"url" doc:"Address with placeholders, such as https://logs.example.com/{traceId}; docs/link-templates.md lists them."`
-	On       string   `yaml:"on" json:"on" doc:"Where the link is shown: span (the default), trace (in its header, with values of its root span) or attribute (beside the attribute in key)."`
+	On       string   `yaml:"on" json:"on" doc:"Where the link is shown: span (the default), trace (in its header, with values of its root span), attribute (beside the attribute in key) or search (below saved searches)."`
 	Key      string   `yaml:"key" json:"key" doc:"Attribute of the span or its resource for on: attribute, for example host.name."`
 	Requires []string `yaml:"requires" json:"requires" doc:"Further attributes without which the link is not shown: attribute.KEY or resource.KEY."`
 }
@@ -26,6 +26,7 @@ const (
 	OnSpan      = "span"
 	OnTrace     = "trace"
 	OnAttribute = "attribute"
+	OnSearch    = "search"
 )
 
 var _ pipeline.Validator = (*Template)(nil)
@@ -45,11 +46,11 @@ func (t *Template) Validate() error {
 	if strings.TrimSpace(t.Name) == "" {
 		errs = append(errs, pipeline.BadKey("name", "must be set to the text of the link"))
 	}
-	if err := checkURL(t.URL); err != nil {
+	if err := checkURL(t.URL, t.On); err != nil {
 		errs = append(errs, pipeline.BadKey("url", "%v", err))
 	}
 	switch t.On {
-	case "", OnSpan, OnTrace:
+	case "", OnSpan, OnTrace, OnSearch:
 		if t.Key != "" {
 			errs = append(errs, pipeline.BadKey("key", "requires on: attribute"))
 		}
@@ -58,7 +59,10 @@ func (t *Template) Validate() error {
 			errs = append(errs, pipeline.BadKey("key", "must be set to an attribute, because of on: attribute"))
 		}
 	default:
-		errs = append(errs, pipeline.BadKey("on", "%q is not a place for links; use span, trace or attribute", t.On))
+		errs = append(errs, pipeline.BadKey("on", "%q is not a place for links; use span, trace, attribute or search", t.On))
+	}
+	if t.On == OnSearch && len(t.Requires) > 0 {
+		errs = append(errs, pipeline.BadKey("requires", "must be empty, because a search has no attributes"))
 	}
 	for i, name := range t.Requires {
 		if !isAttribute(name) {
@@ -71,9 +75,9 @@ func (t *Template) Validate() error {
 // Schemes of links. A link can only open a page or a message.
 var schemes = []string{"http", "https", "mailto"}
 
-// checkURL checks an address with placeholders.
-func checkURL(text string) error {
-	filled, first, err := fill(text)
+// checkURL checks an address with placeholders for a place.
+func checkURL(text, on string) error {
+	filled, first, err := fill(text, on)
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func checkURL(text string) error {
 }
 
 // fill replaces the placeholders of a text by 0. first is the position of the first one, or -1.
-func fill(text string) (filled string, first int, err error) {
+func fill(text, on string) (filled string, first int, err error) {
 	var b strings.Builder
 	first = -1
 	for rest := text; ; {
@@ -112,7 +116,7 @@ func fill(text string) (filled string, first int, err error) {
 			return "", 0, fmt.Errorf("unpaired brace %q; write %%7B and %%7D for braces in addresses", rest[open])
 		}
 		name := rest[open+1 : end]
-		if err := checkPlaceholder(name); err != nil {
+		if err := checkPlaceholder(name, on); err != nil {
 			return "", 0, err
 		}
 		b.WriteString(rest[:open])
@@ -126,19 +130,23 @@ func fill(text string) (filled string, first int, err error) {
 
 // Names of placeholders, with units for times.
 var (
-	names = []string{"traceId", "spanId", "service", "operation"}
-	times = map[string][]string{
+	spanNames   = []string{"traceId", "spanId", "service", "operation"}
+	searchNames = []string{"query", "query:json"}
+	times       = map[string][]string{
 		"start": {"s", "ms", "us", "ns", "iso"}, "end": {"s", "ms", "us", "ns", "iso"}, "duration": {"s", "ms", "us", "ns"},
 	}
 )
 
-func checkPlaceholder(name string) error {
-	if slices.Contains(names, name) || isAttribute(name) {
+func checkPlaceholder(name, on string) error {
+	isSearch := on == OnSearch
+	if isSearch && slices.Contains(searchNames, name) || !isSearch && (slices.Contains(spanNames, name) || isAttribute(name)) {
 		return nil
 	}
 	base, unit, hasUnit := strings.Cut(name, ":")
 	units, isTime := times[base]
 	switch {
+	case !isTime && isSearch:
+		return fmt.Errorf("unknown placeholder {%s} of a search; use {query}, {query:json}, {start}, {end} or {duration}", name)
 	case !isTime:
 		return fmt.Errorf("unknown placeholder {%s}; use {traceId}, {spanId}, {start}, {end}, {duration}, {service}, {operation}, "+
 			"{attribute.KEY} or {resource.KEY}", name)

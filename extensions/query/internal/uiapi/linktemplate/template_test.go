@@ -26,6 +26,7 @@ func TestValidTemplates(t *testing.T) {
 	for _, c := range []Template{
 		{Name: "a", URL: "https://a/", On: OnTrace}, {Name: "a", URL: "https://a/", On: OnSpan, Requires: []string{"attribute.x", "resource.y"}},
 		{Name: "a", URL: "https://a/", On: OnAttribute, Key: "host.name"},
+		{Name: "a", URL: "https://a/?q={query}&json={query:json}&from={start}&to={end:iso}&for={duration:s}", On: OnSearch},
 	} {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
@@ -62,6 +63,10 @@ func TestInvalidTemplates(t *testing.T) {
 	f(link("https://example.com/traceId}"), "url", "unpaired brace")
 	f(link("https://exa mple.com/"), "url", "is not an address")
 	f(Template{Name: "a", URL: "https://a/", On: "link"}, "on", `"link" is not a place for links`)
+	f(link("https://a/{query}"), "url", "unknown placeholder {query}; use {traceId}")
+	f(Template{Name: "a", URL: "https://a/{traceId}", On: OnSearch}, "url", "unknown placeholder {traceId} of a search; use {query}")
+	f(Template{Name: "a", URL: "https://a/", On: OnSearch, Key: "host.name"}, "key", "requires on: attribute")
+	f(Template{Name: "a", URL: "https://a/", On: OnSearch, Requires: []string{"attribute.a"}}, "requires", "must be empty")
 	f(Template{Name: "a", URL: "https://a/", On: OnAttribute}, "key", "must be set to an attribute")
 	f(Template{Name: "a", URL: "https://a/", Key: "host.name"}, "key", "requires on: attribute")
 	f(Template{Name: "a", URL: "https://a/", Requires: []string{"attribute.a", "host.name"}}, "requires::1", `"host.name" is not an attribute`)

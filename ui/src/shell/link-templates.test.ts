@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LinkTemplate } from '../api/types';
-import { fillLink, linksFor, type LinkSubject } from './links';
+import { fillLink, linksFor, type LinkSubject } from './link-templates';
 
 const template = (url: string, rest: Partial<LinkTemplate> = {}): LinkTemplate => ({ name: 'Logs', url, on: 'span', key: '', requires: [], ...rest });
 const subject = (attributes: Record<string, string> = {}, resource: Record<string, string> = {}): LinkSubject => {
@@ -16,6 +16,15 @@ describe('link templates', () => {
     expect(fillLink(template('https://x.example/?{start:s}-{start:us}-{start:ns}-{duration:s}-{duration:ns}'), subject())).toBe('https://x.example/?1700000000-1700000000123456-1700000000123456789-1-1500000000');
     expect(fillLink(template('https://x.example/?{start:iso}'), subject())).toBe('https://x.example/?2023-11-14T22%3A13%3A20.123Z');
     expect(fillLink(template('mailto:{attribute.owner}?subject={operation}'), subject({ owner: 'a@b.example' }))).toBe('mailto:a%40b.example?subject=GET%20%2F');
+  });
+
+  it('fills in a search', () => {
+    const search: LinkSubject = { query: '{ name = "GET /" }', start: 1_700_000_000_000_000_000n, end: 1_700_000_001_000_000_000n };
+    const href = fillLink(template('https://x.example/?q={query}&panes=%7B%22query%22:{query:json}%7D&{start}-{end}-{duration:s}'), search);
+    expect(href).toBe('https://x.example/?q=%7B%20name%20%3D%20%22GET%20%2F%22%20%7D&panes=%7B%22query%22:%22%7B%20name%20%3D%20%5C%22GET%20%2F%5C%22%20%7D%22%7D&1700000000000-1700000001000-1');
+    expect(JSON.parse(new URL(href).searchParams.get('panes')!)).toEqual({ query: search.query });
+    expect(fillLink(template('https://x.example/{traceId}'), search)).toBe('');
+    expect(fillLink(template('https://x.example/{query:json}'), subject())).toBe('');
   });
 
   it('shows a link only if it has all values', () => {

@@ -1,18 +1,20 @@
-// Links to other systems: templates of the configuration, filled in with what a span has.
+// Links to other systems: templates of the configuration, filled in with what a span or a search has.
 
 import type { LinkTemplate, SpanDetail } from '../api/types';
 
-/** What fills the placeholders, besides attributes. Times are nanoseconds. */
+/** What fills the placeholders. Times are nanoseconds since the Unix epoch. */
 export interface LinkSubject {
-  traceId: string;
-  spanId: string;
-  service: string;
-  operation: string;
-  /** Since the Unix epoch. */
   start: bigint;
   end: bigint;
-  attributes: SpanDetail['attributes'];
-  resource: SpanDetail['resource'];
+  /** Of a search: its text in TraceQL. */
+  query?: string;
+  /** Of a span: */
+  traceId?: string;
+  spanId?: string;
+  service?: string;
+  operation?: string;
+  attributes?: SpanDetail['attributes'];
+  resource?: SpanDetail['resource'];
 }
 
 /** A link that can be shown. */
@@ -70,10 +72,11 @@ function valueOf(name: string, s: LinkSubject): string {
   if (name.startsWith('resource.')) return attribute(s.resource, name.slice('resource.'.length));
   const [base, unit = 'ms'] = name.split(':');
   switch (base) {
-    case 'traceId': return s.traceId;
-    case 'spanId': return s.spanId;
-    case 'service': return s.service;
-    case 'operation': return s.operation;
+    case 'query': return s.query && unit === 'json' ? JSON.stringify(s.query) : s.query ?? '';
+    case 'traceId': return s.traceId ?? '';
+    case 'spanId': return s.spanId ?? '';
+    case 'service': return s.service ?? '';
+    case 'operation': return s.operation ?? '';
     case 'start': return time(s.start, unit);
     case 'end': return time(s.end, unit);
     case 'duration': return String((s.end - s.start) / (perUnit[unit] ?? 1n));
@@ -81,8 +84,8 @@ function valueOf(name: string, s: LinkSubject): string {
   return '';
 }
 
-function attribute(list: SpanDetail['attributes'], key: string): string {
-  return list.find((a) => a.key === key)?.value ?? '';
+function attribute(list: SpanDetail['attributes'] | undefined, key: string): string {
+  return list?.find((a) => a.key === key)?.value ?? '';
 }
 
 function time(nanos: bigint, unit: string): string {
