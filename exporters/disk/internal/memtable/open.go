@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -26,8 +27,12 @@ type openBlock struct {
 
 var _ source.Block = (*openBlock)(nil)
 
+// closedBlocks are reused by all tables. A pool in a table would keep the table in memory until the
+// second garbage collection after its last use.
+var closedBlocks = sync.Pool{New: func() any { return new(openBlock) }}
+
 func (s *snapshot) openBlock(block int) *openBlock {
-	b := s.table.open.Get().(*openBlock)
+	b := closedBlocks.Get().(*openBlock)
 	b.s, b.first, b.rows = s, block*s.size, s.infos[block].Rows
 	b.parsed, b.current = false, -1
 	return b
@@ -35,13 +40,12 @@ func (s *snapshot) openBlock(block int) *openBlock {
 
 // Close releases the memory of the block for reuse.
 func (b *openBlock) Close() {
-	s := b.s
-	if s == nil {
+	if b.s == nil {
 		return
 	}
 	clear(b.cells[:cap(b.cells)])
 	b.s, b.more = nil, nil
-	s.table.open.Put(b)
+	closedBlocks.Put(b)
 }
 
 // Len returns the number of rows.

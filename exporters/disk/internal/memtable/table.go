@@ -49,7 +49,6 @@ type Table struct {
 
 	traces       traces
 	linkedBlocks atomic.Pointer[[]*block] // includes the blocks of all rows in traces
-	open         sync.Pool                // *openBlock
 	tally        tally
 }
 
@@ -82,7 +81,6 @@ func New(o Options) *Table {
 	t := &Table{options: o.orDefault(), hash: newHasher()}
 	t.arena.pool = t.options.Pool
 	t.intern.t = t
-	t.open.New = func() any { return new(openBlock) }
 	return t
 }
 

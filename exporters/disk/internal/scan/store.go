@@ -99,14 +99,13 @@ func (frozenView) Release() {}
 
 // Lease is a view that is released at most once.
 type Lease struct {
-	view     View
-	released atomic.Bool
+	view atomic.Pointer[View] // nil after the release, so that a lease of an ended query keeps no sources
 }
 
 // Release releases the view. Further calls do nothing.
 func (l *Lease) Release() {
-	if l.released.CompareAndSwap(false, true) {
-		l.view.Release()
+	if view := l.view.Swap(nil); view != nil {
+		(*view).Release()
 	}
 }
 
@@ -133,9 +132,10 @@ func (s *Store) BeginQuery(ctx context.Context) *Session {
 
 // Begin opens a session without a memory limit. The caller releases it.
 func (s *Store) Begin() *Session {
-	l := &Lease{view: s.snapshot()}
+	view, l := s.snapshot(), new(Lease)
+	l.view.Store(&view)
 	d := &damage{report: s.Options.OnDamage, losses: s.Options.Losses()}
-	return &Session{Sources: l.view.Sources(), Options: &s.Options, Lease: l, store: s, damage: d}
+	return &Session{Sources: view.Sources(), Options: &s.Options, Lease: l, store: s, damage: d}
 }
 
 // Fork returns a session on the same sources for another goroutine of the query of ctx. The damage

@@ -1,6 +1,8 @@
 package tombstone
 
 import (
+	"sync"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -8,7 +10,6 @@ import (
 
 // block is an open block of a source without its hidden rows.
 type block struct {
-	filter            *Filter
 	inner             source.Block
 	visible           []int32 // row numbers in the inner block
 	shapes, resources []uint32
@@ -21,8 +22,12 @@ var (
 	_ source.Partial = (*block)(nil)
 )
 
-func (b *block) open(f *Filter, inner source.Block, hidden *hiddenRows) {
-	b.filter, b.inner, b.visible = f, inner, b.visible[:0]
+// closedBlocks are reused by all filters. A pool in a filter would keep its source in memory until
+// the second garbage collection after its last use.
+var closedBlocks = sync.Pool{New: func() any { return new(block) }}
+
+func (b *block) open(inner source.Block, hidden *hiddenRows) {
+	b.inner, b.visible = inner, b.visible[:0]
 	if hidden.bits == nil && hidden.count > 0 {
 		return // all rows are hidden
 	}
@@ -39,9 +44,8 @@ func (b *block) Close() {
 		return
 	}
 	b.inner.Close()
-	f := b.filter
-	b.filter, b.inner = nil, nil
-	f.blocks.Put(b)
+	b.inner = nil
+	closedBlocks.Put(b)
 }
 
 // Len returns the number of visible rows.

@@ -24,7 +24,6 @@ type Filter struct {
 	result       atomic.Pointer[evaluation]
 	traceFilters atomic.Pointer[traceFilters]
 	tables       atomic.Pointer[weak.Pointer[visibleTables]]
-	blocks       sync.Pool // of *block
 }
 
 var (
@@ -37,7 +36,6 @@ var (
 // result.
 func NewFilter(src source.Source, rules []*Rule, previous *Filter) *Filter {
 	f := &Filter{inner: src, rules: rules, fresh: rules}
-	f.blocks.New = func() any { return new(block) }
 	if previous == nil {
 		return f
 	}
@@ -173,8 +171,8 @@ func (f *Filter) Open(ctx context.Context, number int) (source.Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := f.blocks.Get().(*block)
-	b.open(f, inner, hidden)
+	b := closedBlocks.Get().(*block)
+	b.open(inner, hidden)
 	return b, nil
 }
 
