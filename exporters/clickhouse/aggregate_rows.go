@@ -281,7 +281,17 @@ func (r *spanRow) hasText(c tracestore.Cond, s tracestore.Span) bool {
 }
 
 func (a *rowAttribute) meets(c tracestore.Cond) bool {
-	return (!a.textOnly || comparesText(c)) && c.Holds(a.Value)
+	if !a.textOnly {
+		return c.Holds(a.Value)
+	}
+	switch c.Value.Kind {
+	case otlpdata.ValueString:
+		return false
+	case otlpdata.ValueBool:
+		text := a.Value.Str()
+		return (text == "true" || text == "false") && c.Holds(otlpdata.BoolValue(text == "true"))
+	}
+	return comparesText(c) && c.Holds(a.Value)
 }
 
 // comparesText reports whether a condition can hold for values that are neither strings nor

@@ -4,6 +4,9 @@ import (
 	"context"
 	"iter"
 	"regexp"
+	"strconv"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // Expr is a condition on one span: [And], [Or], [Not], [Cond] or [Compare]. nil holds for every
@@ -93,7 +96,7 @@ const (
 	Gt
 	Ge
 	Like   // Literal.Regexp matches somewhere in the first MaxLikeBytes bytes of the text form
-	Exists // the field has a value; the literal is ignored
+	Exists // the field has a value; of the literal, only Kind counts
 )
 
 // Literal is the constant of a condition.
@@ -101,13 +104,22 @@ type Literal struct {
 	Text     string
 	Number   float64 // if IsNumber
 	IsNumber bool
-	Regexp   *regexp.Regexp  // for Like
-	ctx      context.Context // see WithContext; nil: Like is not interrupted
-	time     *patternCost    // nil: the time of Like is not limited
+	Regexp   *regexp.Regexp // for Like
+	// Kind is otlpdata.ValueString or otlpdata.ValueBool if the condition can hold only for values
+	// of that kind, or 0. Only conditions on attributes have a kind.
+	Kind otlpdata.ValueKind
+	ctx  context.Context // see WithContext; nil: Like is not interrupted
+	time *patternCost    // nil: the time of Like is not limited
 }
 
-// Text returns a text literal.
+// Text returns a literal that is compared with the text form of values of all types.
 func Text(s string) Literal { return Literal{Text: s} }
+
+// String returns a literal that is compared only with strings.
+func String(s string) Literal { return Literal{Text: s, Kind: otlpdata.ValueString} }
+
+// Bool returns a literal that is compared only with booleans.
+func Bool(b bool) Literal { return Literal{Text: strconv.FormatBool(b), Kind: otlpdata.ValueBool} }
 
 // Number returns a number literal. Durations are in nanoseconds.
 func Number(f float64) Literal { return Literal{Number: f, IsNumber: true} }

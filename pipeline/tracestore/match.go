@@ -52,6 +52,8 @@ func (c Cond) match(s Span) bool {
 // values but not whole spans and therefore cannot call [Match].
 func (c Cond) Holds(v otlpdata.Value) bool {
 	switch {
+	case c.Value.Kind != otlpdata.ValueEmpty && v.Kind() != c.Value.Kind:
+		return false
 	case c.Op == Exists:
 		return true
 	case c.Op == Like:

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -14,6 +15,8 @@ func checkOf(t reflect.Type) func(v any) error {
 	switch t {
 	case reflect.TypeFor[tracestore.Op]():
 		return check(func(op *tracestore.Op) error { return known(*op <= tracestore.Exists, "operator %d", *op) })
+	case reflect.TypeFor[otlpdata.ValueKind]():
+		return check(func(k *otlpdata.ValueKind) error { return known(*k <= otlpdata.ValueMap, "kind %d of a value", *k) })
 	case reflect.TypeFor[tracestore.Arithmetic]():
 		return check(func(a *tracestore.Arithmetic) error {
 			return known(strings.IndexByte("+-*/%^", a.Op) >= 0, "operator %q", a.Op)

@@ -41,7 +41,8 @@ func richExpr() tracestore.Expr {
 			Left: tracestore.Field{Place: tracestore.SpanAttribute, Key: "\xff", Parent: true}, Right: tracestore.Truth{Expr: tracestore.And{}}}})
 	}
 	all = append(all, tracestore.Compare{Op: tracestore.Exists, Left: tracestore.Field{Place: tracestore.NestedLeft}})
-	return append(all, cond(tracestore.SpanAttribute, "k", tracestore.Like, tracestore.Pattern(regexp.MustCompile(`(?s)^a.*\d$`))))
+	return append(all, cond(tracestore.SpanAttribute, "k", tracestore.Like, tracestore.Pattern(regexp.MustCompile(`(?s)^a.*\d$`))),
+		cond(tracestore.SpanAttribute, "k", tracestore.Eq, tracestore.Bool(true)))
 }
 
 func histogram(durations ...uint64) (h tracestore.Histogram) {
@@ -283,6 +284,7 @@ func TestInvalidMessages(t *testing.T) {
 		`unknown place "newName`: bytes.Replace(where(cond(tracestore.RootService, "", tracestore.Eq, tracestore.Text(""))),
 			rootService, newName, 1),
 		"unknown operator":              where(cond(tracestore.Name, "", tracestore.Exists+1, tracestore.Text(""))),
+		"unknown kind 8 of a value":     where(cond(tracestore.Name, "", tracestore.Eq, tracestore.Literal{Kind: otlpdata.ValueMap + 1})),
 		"missing closing )":             pattern,
 		"bytes after the value":         append(where(nil), 0),
 		"indefinite length":             {majorArray<<5 | 31},

@@ -216,5 +216,10 @@ func (g *generator) condOn(ofParent bool) tracestore.Cond {
 	default:
 		c.Value = tracestore.Text(g.text())
 	}
+	if c.Field.Place.HasKey() && !c.Value.IsNumber && g.IntN(3) == 0 {
+		if c.Value.Kind = otlpdata.ValueString; g.IntN(3) == 0 {
+			c.Value = tracestore.Bool(g.IntN(2) == 0)
+		}
+	}
 	return c
 }

@@ -22,6 +22,9 @@ const (
 // Pairs returns all pairs.
 func Pairs() []Pair { return []Pair{PairOrigin, PairStr, PairText, PairInt, PairFloat, PairOther} }
 
+// HoldsStrings reports whether the values of the pair are strings.
+func (p Pair) HoldsStrings() bool { return p == PairOrigin || p == PairStr || p == PairText }
+
 // PairOfString returns the pair for a string that does not belong to a resource or a scope.
 func PairOfString(s string) Pair {
 	if strings.ContainsAny(s, "0123456789") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -103,6 +104,12 @@ func (a attribute) existsPair(p rows.Pair, condition string) string {
 
 // valueCond is the condition on a value v of a pair.
 func valueCond(p rows.Pair, c tracestore.Cond) bounds {
+	switch kind := c.Value.Kind; {
+	case kind == otlpdata.ValueBool && p == rows.PairOther:
+		return boolCond(c)
+	case kind == otlpdata.ValueBool, kind == otlpdata.ValueString && !p.HoldsStrings():
+		return exactly(Never)
+	}
 	switch p {
 	case rows.PairInt:
 		return intCond(c)
@@ -188,6 +195,24 @@ func otherCond(c tracestore.Cond) bounds {
 		}
 	}
 	return textCond("v", c)
+}
+
+// boolCond is the condition on the text form v of a value that may be a boolean. It also holds for
+// the three bytes whose base64 form is "true".
+func boolCond(c tracestore.Cond) bounds {
+	var texts []string
+	for _, b := range []bool{false, true} {
+		if c.Holds(otlpdata.BoolValue(b)) {
+			texts = append(texts, strconv.FormatBool(b))
+		}
+	}
+	switch len(texts) {
+	case 0:
+		return exactly(Never)
+	case 1:
+		return exactly("v = " + Text(texts[0]))
+	}
+	return exactly("v IN (" + Texts(texts) + ")")
 }
 
 // mayBeOther reports whether a text may be the text form of a value that is neither a string nor a

@@ -25,6 +25,11 @@ func TestBuild(t *testing.T) {
 		Value: tracestore.Pattern(regexp.MustCompile(`\B`))}
 	const children = "(trace_id, start) GLOBAL IN (SELECT trace_id, start FROM " + payload +
 		" AND substring(ids, 9) = unhex('00000000000000ff'))"
+	const (
+		isText    = "arrayExists((k, v) -> k = 'resource.k' AND v >= '5', origin.key, origin.value)"
+		isFalse   = "(has(other.value, 'false') AND arrayExists((k, v) -> k = 'resource.k' AND v = 'false', other.key, other.value))"
+		isBoolean = "arrayExists((k, v) -> k = 'resource.k' AND v IN ('false', 'true'), other.key, other.value)"
+	)
 	for _, c := range []struct {
 		name      string
 		e         tracestore.Expr
@@ -50,6 +55,10 @@ func TestBuild(t *testing.T) {
 		{"parent that is no id", cond(tracestore.ParentID, "", tracestore.Ne, tracestore.Text("")), "root = 0", "root = 0"},
 		{"any parent", cond(tracestore.ParentID, "", tracestore.Exists, tracestore.Literal{}), "root = 0", "root = 0"},
 		{"parent in upper case", cond(tracestore.ParentID, "", tracestore.Eq, tracestore.Text("00000000000000FF")), "0", "0"},
+		{"string", cond(tracestore.ResourceAttribute, "k", tracestore.Ge, tracestore.String("5")), isText, isText},
+		{"boolean", cond(tracestore.ResourceAttribute, "k", tracestore.Ne, tracestore.Bool(true)), isFalse, isFalse},
+		{"any boolean", cond(tracestore.ResourceAttribute, "k", tracestore.Exists, tracestore.Bool(true)), isBoolean, isBoolean},
+		{"order of booleans", cond(tracestore.ResourceAttribute, "k", tracestore.Lt, tracestore.Bool(true)), "0", "0"},
 		{"no parent", cond(tracestore.ParentID, "", tracestore.Eq, tracestore.Text("0000000000000000")), "0", "0"},
 	} {
 		got := Build(c.e, payload)

@@ -185,7 +185,8 @@ func appendExpr(dst []byte, e tracestore.Expr) []byte {
 		return appendParts(dst, '!', []tracestore.Expr{e.Expr})
 	case tracestore.Cond:
 		v := &e.Value
-		return fmt.Appendf(dst, " %d %q %d %q %t %v %q", e.Field.Place, e.Field.Key, e.Op, v.Text, v.IsNumber, v.Number, fmt.Sprint(v.Regexp))
+		return fmt.Appendf(dst, " %d %q %d %q %t %v %d %q", e.Field.Place, e.Field.Key, e.Op, v.Text, v.IsNumber, v.Number, v.Kind,
+			fmt.Sprint(v.Regexp))
 	}
 	return append(dst, '*')
 }

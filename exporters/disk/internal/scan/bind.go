@@ -194,10 +194,10 @@ func (b *binder) cell(l *leaf, c, index int) verdict {
 	column := b.shape.Columns[index]
 	kind := b.plan.Tables.Columns[column].Kind
 	switch {
-	case l.cond.Op == tracestore.Exists:
-		return yes
 	case !l.cond.possible(kind):
 		return no
+	case l.cond.Op == tracestore.Exists:
+		return yes
 	case kind == otlpdata.ValueEmpty:
 		return verdictOf(l.cond.Holds(otlpdata.Value{}))
 	}

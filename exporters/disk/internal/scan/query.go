@@ -130,6 +130,8 @@ func filterTextOf(l tracestore.Literal) (text string, ok bool) {
 // allowed.
 func (c *cond) possible(k otlpdata.ValueKind) bool {
 	switch {
+	case c.Value.Kind != otlpdata.ValueEmpty && k != c.Value.Kind:
+		return false
 	case c.Op == tracestore.Exists:
 		return true
 	case c.Op == tracestore.Like:
