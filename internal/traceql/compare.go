@@ -340,7 +340,7 @@ func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
 	return e, nil
 }
 
-// comparePattern returns the condition for a regular expression. !~ holds if there is a value and
+// comparePattern returns the condition for a regular expression. !~ holds if there is a text and
 // none matches.
 func (p *parser) comparePattern(f field, left, op, right token) (tracestore.Expr, error) {
 	if c := f.class(); c == tracestore.DurationField || c == tracestore.NumberField || c == tracestore.BooleanField {
@@ -354,10 +354,14 @@ func (p *parser) comparePattern(f field, left, op, right token) (tracestore.Expr
 		return nil, err
 	}
 	like := tracestore.Cond{Field: f.Field, Op: tracestore.Like, Value: tracestore.Pattern(re)}
+	exists := tracestore.Cond{Field: f.Field, Op: tracestore.Exists}
+	if f.Place.HasKey() {
+		like.Value.Kind, exists.Value.Kind = otlpdata.ValueString, otlpdata.ValueString
+	}
 	if op.text == "=~" {
 		return like, nil
 	}
-	return tracestore.And{tracestore.Cond{Field: f.Field, Op: tracestore.Exists}, tracestore.Not{Expr: like}}, nil
+	return tracestore.And{exists, tracestore.Not{Expr: like}}, nil
 }
 
 // Anchors around a regular expression, so that it must match the whole text.
@@ -508,13 +512,13 @@ func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, er
 	case err != nil:
 		return nil, err
 	case typ == textType:
-		return cond(f, op, tracestore.Text(right.text)), nil
+		return cond(f, op, tracestore.String(right.text)), nil
 	case typ == numberType:
 		return cond(f, op, numberLiteral(v)), nil
 	case !isEquality(op):
 		return nil, p.fail(op, "%s supports only = and !=", right.text)
 	}
-	return cond(f, op, tracestore.Text(right.text)), nil
+	return cond(f, op, tracestore.Bool(v.Bool())), nil
 }
 
 // maxDuration is the maximum of time.Duration in whole days.

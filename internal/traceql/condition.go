@@ -315,7 +315,7 @@ func (p *parser) condition(t term) (tracestore.Expr, error) {
 	}
 	switch f.class() {
 	case tracestore.AttributeField:
-		return tracestore.Cond{Field: f.Field, Op: tracestore.Eq, Value: tracestore.Text("true")}, nil
+		return tracestore.Cond{Field: f.Field, Op: tracestore.Eq, Value: tracestore.Bool(true)}, nil
 	case tracestore.BooleanField:
 		return f.shorthand.Expr(), nil
 	}

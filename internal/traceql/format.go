@@ -321,7 +321,7 @@ func isNotLike(parts tracestore.And) (like tracestore.Cond, ok bool) {
 		return like, false
 	}
 	like, ok = negation.Expr.(tracestore.Cond)
-	return like, ok && like.Op == tracestore.Like && like.Field == exists.Field
+	return like, ok && like.Op == tracestore.Like && like.Field == exists.Field && like.Value.Kind == exists.Value.Kind
 }
 
 func (w *printer) not(e tracestore.Expr) {
@@ -338,8 +338,11 @@ func (w *printer) not(e tracestore.Expr) {
 	case ok && c.Op == tracestore.Exists:
 		w.cond(c)
 		return
-	case ok && c.Field.Place.HasKey() && equals(c, "true"):
+	case ok && equals(c, "true") && c.Value.Kind == otlpdata.ValueBool:
 		w.WriteString(FormatField(c.Field))
+		return
+	case ok && len(literals(c)) > 1:
+		w.cond(c)
 		return
 	}
 	w.parenthesized(!isConstantExpr(e), func() { w.expr(e, exprLogic) })
@@ -375,7 +378,13 @@ func equals(c tracestore.Cond, text string) bool {
 
 func (w *printer) cond(c tracestore.Cond) {
 	text, contains := contained(c)
-	switch s := shorthand(c); {
+	switch s, all := shorthand(c), literals(c); {
+	case len(all) > 1:
+		w.parenthesized(true, func() {
+			w.comparison(c, opText(c.Op), all[0])
+			w.WriteString(" || ")
+			w.comparison(c, opText(c.Op), all[1])
+		})
 	case contains:
 		w.WriteString(quotedText(text))
 	case s != nil && s.Negated:
@@ -387,6 +396,23 @@ func (w *printer) cond(c tracestore.Cond) {
 	default:
 		w.comparison(c, opText(c.Op), literal(c))
 	}
+}
+
+// literals returns the values of all types that a text on an attribute stands for. Only conditions
+// of searches for tags, facets and groups have such a text: values in the language have a type.
+func literals(c tracestore.Cond) []string {
+	v := c.Value
+	if !c.Field.Place.HasKey() || c.Op != tracestore.Eq && c.Op != tracestore.Ne || v.IsNumber || v.Kind != otlpdata.ValueEmpty {
+		return nil
+	}
+	all := []string{quotedText(v.Text)}
+	n, err := strconv.ParseFloat(v.Text, 64)
+	_, notInt := strconv.ParseInt(v.Text, 10, 64)
+	isNumber := err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) && (notInt == nil || otlpdata.DoubleValue(n).AsString() == v.Text)
+	if isNumber || v.Text == "true" || v.Text == "false" {
+		all = append(all, v.Text)
+	}
+	return all
 }
 
 func (w *printer) comparison(c tracestore.Cond, op, value string) {
@@ -457,7 +483,7 @@ func literal(c tracestore.Cond) string {
 		return strconv.FormatFloat(v.Number, 'g', -1, 64)
 	case info.Type == tracestore.WordField || info.Type == tracestore.NumberField:
 		return info.Shown(v.Text)
-	case c.Field.Place.HasKey() && (v.Text == "true" || v.Text == "false") && (c.Op == tracestore.Eq || c.Op == tracestore.Ne):
+	case v.Kind == otlpdata.ValueBool:
 		return v.Text
 	}
 	return quotedText(v.Text)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -27,7 +28,11 @@ func selected(e tracestore.Expr) storequery.SpanSet { return storequery.Select{W
 // TestParse checks the sets that searches stand for.
 func TestParse(t *testing.T) {
 	str, num := tracestore.Text, tracestore.Number
-	like := func(s string) tracestore.Literal { return tracestore.Pattern(regexp.MustCompile("^(?s:" + s + ")$")) }
+	like := func(s string) tracestore.Literal {
+		l := tracestore.Pattern(regexp.MustCompile("^(?s:" + s + ")$"))
+		l.Kind = otlpdata.ValueString
+		return l
+	}
 	var (
 		a      = cmp(tracestore.SpanAttribute, "a", tracestore.Eq, num(1))
 		b      = cmp(tracestore.SpanAttribute, "b", tracestore.Eq, num(2))
@@ -35,6 +40,7 @@ func TestParse(t *testing.T) {
 		failed = cmp(tracestore.Status, "", tracestore.Eq, str("error"))
 		child  = cmp(tracestore.ParentID, "", tracestore.Exists, tracestore.Literal{})
 		exists = cmp(tracestore.AnyAttribute, "x.y", tracestore.Exists, tracestore.Literal{})
+		text   = cmp(tracestore.AnyAttribute, "x.y", tracestore.Exists, tracestore.Literal{Kind: otlpdata.ValueString})
 		matchy = cmp(tracestore.AnyAttribute, "x.y", tracestore.Like, like("a.*"))
 		sa, sb = selected(a), selected(b)
 		sc     = selected(c)
@@ -72,12 +78,14 @@ func TestParse(t *testing.T) {
 		{`{ x.y != nil }`, selected(exists)},
 		{`{ nil = x.y }`, selected(tracestore.Not{Expr: exists})},
 		{"{ x.y =~ `a.*` }", selected(matchy)},
-		{`{ x.y !~ "a.*" }`, selected(tracestore.And{exists, tracestore.Not{Expr: matchy}})},
+		{`{ x.y !~ "a.*" }`, selected(tracestore.And{text, tracestore.Not{Expr: matchy}})},
 		{"{ x.y =~ `a\\Q)|(` }", selected(cmp(tracestore.AnyAttribute, "x.y", tracestore.Like, like(`a\Q)|(\E`)))},
-		{`{ x.y }`, selected(cmp(tracestore.AnyAttribute, "x.y", tracestore.Eq, str("true")))},
-		{`{ .x != false }`, selected(cmp(tracestore.AnyAttribute, "x", tracestore.Ne, str("false")))},
+		{`{ x.y }`, selected(cmp(tracestore.AnyAttribute, "x.y", tracestore.Eq, tracestore.Bool(true)))},
+		{`{ .x != false }`, selected(cmp(tracestore.AnyAttribute, "x", tracestore.Ne, tracestore.Bool(false)))},
+		{`{ .x = "500" || .x = "true" }`, selected(tracestore.Or{cmp(tracestore.AnyAttribute, "x", tracestore.Eq, tracestore.String("500")),
+			cmp(tracestore.AnyAttribute, "x", tracestore.Eq, tracestore.String("true"))})},
 		{`{ span."a b".c = -1.5e3 }`, selected(cmp(tracestore.SpanAttribute, "a b.c", tracestore.Eq, num(-1500)))},
-		{`{ event."" < "\u00e9\xff\n" }`, selected(cmp(tracestore.EventAttribute, "", tracestore.Lt, str("é\xff\n")))},
+		{`{ event."" < "\u00e9\xff\n" }`, selected(cmp(tracestore.EventAttribute, "", tracestore.Lt, tracestore.String("é\xff\n")))},
 		{`{ kind = unspecified }`, selected(cmp(tracestore.Kind, "", tracestore.Eq, str("")))},
 		{`{ childCount > 3 }`, selected(cmp(tracestore.ChildCount, "", tracestore.Gt, num(3)))},
 		{`{ server != kind }`, selected(cmp(tracestore.Kind, "", tracestore.Ne, str("server")))},
@@ -98,6 +106,39 @@ func TestParse(t *testing.T) {
 		}
 		if !reflect.DeepEqual(q.Set, test.want) {
 			t.Errorf("%s is parsed as %s (%#v)", test.text, Format(q.Set), q.Set)
+		}
+		checkFormat(t, q.Set)
+	}
+}
+
+// TestFormatAnyType checks the text for a value of an attribute whose type is unknown.
+func TestFormatAnyType(t *testing.T) {
+	is := func(op tracestore.Op, text string) tracestore.Cond {
+		return cmp(tracestore.AnyAttribute, "k", op, tracestore.Text(text))
+	}
+	for _, test := range []struct {
+		e    tracestore.Expr
+		want string
+	}{
+		{is(tracestore.Eq, "cart"), `{ .k = "cart" }`},
+		{is(tracestore.Eq, "500"), `{ (.k = "500" || .k = 500) }`},
+		{is(tracestore.Eq, "1234567890123456789"), `{ (.k = "1234567890123456789" || .k = 1234567890123456789) }`},
+		{is(tracestore.Eq, "12345678901234567890"), `{ .k = "12345678901234567890" }`},
+		{is(tracestore.Ne, "-0.5"), `{ (.k != "-0.5" || .k != -0.5) }`},
+		{is(tracestore.Eq, "0.50"), `{ .k = "0.50" }`},
+		{is(tracestore.Eq, "NaN"), `{ .k = "NaN" }`},
+		{is(tracestore.Lt, "5"), `{ .k < "5" }`},
+		{tracestore.Not{Expr: is(tracestore.Eq, "true")}, `{ !(.k = "true" || .k = true) }`},
+		{tracestore.And{is(tracestore.Eq, "1"), is(tracestore.Ne, "2")}, `{ (.k = "1" || .k = 1) && (.k != "2" || .k != 2) }`},
+	} {
+		got := Format(selected(test.e))
+		if got != test.want {
+			t.Errorf("got %s, want %s", got, test.want)
+		}
+		q, err := Parse(got)
+		if err != nil {
+			t.Errorf("%s: %v", got, err)
+			continue
 		}
 		checkFormat(t, q.Set)
 	}

@@ -39,6 +39,10 @@ describe('completion', () => {
     expect(at('{ a.b = ¦ }').replaced).toBe('');
   });
 
+  it('knows the whole condition of a value', () => {
+    expect(at('{ error && span.n != "5¦" }')).toMatchObject({ field: 'span.n', fieldBegin: 11, op: '!=' });
+  });
+
   it('knows the conditions that limit what can match', () => {
     expect(at('{ service = "a" && span.pa¦ }').rest).toBe('{ service = "a" }');
     expect(at('{ service = ¦ && error && .x }').rest).toBe('{ error && .x }');

@@ -10,8 +10,10 @@ export interface Context {
   end: number;
   /** Text in the range before the caret, without quotes. */
   prefix: string;
-  /** Written name of the field, for operators and values. */
+  /** Written name of the field, for operators and values; for values also where it begins, and the operator. */
   field: string;
+  fieldBegin: number;
+  op: string;
   /** The search without the condition at the caret, which limits what can match; "" for all spans. */
   rest: string;
 }
@@ -26,7 +28,9 @@ export function contextAt(text: string, caret: number): Context {
   const begin = current ? current.begin : caret;
   const kind = kindAfter(done);
   const place = { begin, end: current ? endOf(text, current) : caret, prefix: current ? prefixOf(current) : '' };
-  return { ...place, kind, field: fieldBefore(text, done, kind), rest: restOf(text, done, place.end) };
+  const [name, op] = done.slice(kind === 'value' ? -2 : kind === 'operator' ? -1 : done.length);
+  const named = name?.kind === 'word';
+  return { ...place, kind, field: named ? text.slice(name.begin, name.end) : '', fieldBegin: named ? name.begin : begin, op: op?.text ?? '', rest: restOf(text, done, place.end) };
 }
 
 /** End of the token in the whole text, of which `t` is the part before the caret. */
@@ -55,11 +59,6 @@ function outside(done: Token[], last: Token): Context['kind'] {
   const bar = done.findIndex((t) => isOp(t, '|'));
   if (bar >= 0) return isOp(last, '|') || isOp(last, ')') ? 'structural' : 'field';
   return isOp(last, '}') || isOp(last, ')') ? 'structural' : 'set';
-}
-
-function fieldBefore(text: string, done: Token[], kind: Context['kind']): string {
-  const at = kind === 'value' ? done.length - 2 : kind === 'operator' ? done.length - 1 : -1;
-  return done[at]?.kind === 'word' ? text.slice(done[at].begin, done[at].end) : '';
 }
 
 /** The set around the caret without the condition at the caret. */

@@ -38,7 +38,7 @@ describe('edit', () => {
   });
 
   it('replaces and sets conditions', () => {
-    expect(replaceCondition('{ .a = "1" && error }', conditionsOn('{ .a = "1" }', '.a')[0], '.a', '!=', '2')).toBe('{ .a != "2" && error }');
+    expect(replaceCondition('{ .a = "1" && error }', conditionsOn('{ .a = "1" }', '.a')[0], '.a', '!=', 'x')).toBe('{ .a != "x" && error }');
     expect(setCondition('{ service = "a" && error && service.name = "b" }', 'service', '=', 'c')).toBe('{ service = "c" && error }');
     expect(setCondition('{ service = "a" && error }', 'service', '=', '')).toBe('{ error }');
     expect(setCondition('', 'service', '=', 'x')).toBe('{ service = "x" }');
@@ -75,7 +75,7 @@ describe('searches by example', () => {
 
   it('selects what a list shows', () => {
     expect(spansWith({ field: 'span.http.route', value: '/x' })).toBe('{ span.http.route = "/x" }');
-    expect(spansWith({ field: 'resource.user id', value: '1' })).toBe('{ resource."user id" = "1" }');
+    expect(spansWith({ field: 'resource.user id', value: 'u1' })).toBe('{ resource."user id" = "u1" }');
     expect(spansWithout({ field: 'event:name', value: 'retry' }, span)).toBe('{ service = "a \\"b\\"" && name = "GET /" && !(event:name = "retry") }');
     expect(spansOf(span)).toBe('{ service = "a \\"b\\"" && name = "GET /" }');
     expect(spansBeside(span)).toBe('{ service = "a \\"b\\"" && !(name = "GET /") }');

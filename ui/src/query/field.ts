@@ -1,11 +1,16 @@
 // Names of fields and values, written so that the server reads them unchanged.
 
+import { comparisons } from './any-type';
 import { fields, scopes, type FieldEntry } from './field-table';
 import { lex } from './lex';
 
 /** Text in quotes, with escape sequences that the language knows. Lone surrogates become U+FFFD. */
 export function quote(text: string): string {
-  return JSON.stringify(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
+  return JSON.stringify(wellFormed(text));
+}
+
+function wellFormed(text: string): string {
+  return text.replace(/[\ud800-\udfff]/gu, '\ufffd');
 }
 
 /** What a field can be compared with. */
@@ -59,15 +64,17 @@ export function wordsOf(field: string): string[] {
 
 const isNumber = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Writes a condition. `op` is as in Condition of the parser. With `=`, values of attributes are quoted, which finds numbers and booleans with that text, too. */
+/** Writes a condition. `op` is as in Condition of the parser. An attribute whose value may be a number or a boolean is compared with the text as well. */
 export function formatCondition(field: string, op: string, value = ''): string {
   const name = formatField(field);
   const type = fieldType(field);
   if (op === 'contains' || op === '!contains') return (op === 'contains' ? '' : '!') + quote(value);
   if (op === 'exists' || op === '!exists') return `${op}(${name})`;
   if (type === 'boolean') return ((op === '=') === (value === 'true') ? '' : '!') + name;
-  if (op === 'not') return `!(${name} = ${formatValue(field, '=', value)})`;
-  return `${name} ${op} ${formatValue(field, op, value)}`;
+  const equal = op === 'not' ? '=' : op;
+  const all = type === 'attribute' && /^!?=$/.test(equal) ? comparisons(name, equal, wellFormed(value)) : [`${name} ${equal} ${formatValue(field, op, value)}`];
+  const text = all.join(' || ');
+  return op === 'not' ? `!(${text})` : all[1] ? `(${text})` : text;
 }
 
 function formatValue(field: string, op: string, value: string): string {

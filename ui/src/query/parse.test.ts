@@ -34,11 +34,12 @@ describe('parse', () => {
   });
 
   it('finds conditions and their positions', () => {
-    const text = '{ service.name = "a" && !(.b = 1) && 1s < duration && exists(.c) && !error && (x.a || x.b) && .d = nil } | select(.e, name)';
+    const text = '{ service.name = "a" && !(.b = 1) && 1s < duration && exists(.c) && !error && (x.a || x.b) && .d = nil && (.n = "-1" || .n = -1) && !(.n = "true" || .n = true) && (.n = "1" || .n = 2) } | select(.e, name)';
     const q = parseQuery(text)!;
     expect(conditionsOf(q)!.map((c) => [text.slice(c.begin, c.end), c.name, c.op, c.value])).toEqual([
       ['service.name = "a"', 'service.name', '=', 'a'], ['!(.b = 1)', '.b', 'not', '1'], ['1s < duration', 'duration', '>', '1s'],
       ['exists(.c)', '.c', 'exists', ''], ['!error', 'error', '=', 'false'], ['(x.a || x.b)', '', '', ''], ['.d = nil', '.d', '!exists', ''],
+      ['(.n = "-1" || .n = -1)', '.n', '=', '-1'], ['!(.n = "true" || .n = true)', '.n', 'not', 'true'], ['(.n = "1" || .n = 2)', '', '', ''],
     ]);
     expect(q.select).toEqual(['.e', 'name']);
   });
@@ -60,7 +61,10 @@ describe('fields', () => {
     expect([formatField('span.a b'), formatField('.x"y'), formatField('http.route'), formatField('service'), formatField('odd key.z'), formatField('span."a b"')])
       .toEqual(['span."a b"', '."x\\"y"', 'http.route', 'service', '."odd key.z"', 'span."a b"']);
     expect(formatCondition('.http.status', '>=', '500')).toBe('.http.status >= 500');
-    expect(formatCondition('.http.status', '=', '500')).toBe('.http.status = "500"');
+    expect(formatCondition('.http.status', '=', '500')).toBe('(.http.status = "500" || .http.status = 500)');
+    expect(formatCondition('.n', 'not', '-0.5') + formatCondition('.n', '!=', '1e3')).toBe('!(.n = "-0.5" || .n = -0.5)(.n != "1e3" || .n != 1e3)');
+    expect(['true', '9223372036854775807', '9223372036854775808', '007', 'x', ''].map((v) => formatCondition('.n', '=', v)))
+      .toEqual(['(.n = "true" || .n = true)', '(.n = "9223372036854775807" || .n = 9223372036854775807)', '.n = "9223372036854775808"', '.n = "007"', '.n = "x"', '.n = ""']);
     expect(formatCondition('childCount', '=', '3')).toBe('childCount = 3');
     expect(formatCondition('kind', '=', 'server')).toBe('kind = server');
     expect(formatCondition('error', '=', 'true') + formatCondition('error', 'not', 'true')).toBe('error!error');

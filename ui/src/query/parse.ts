@@ -152,17 +152,17 @@ class Parser {
     }
     if (!isOp(open, '{')) throw new SyntaxFailure();
     if (isOp(this.peek(), '}')) return { type: 'spans', begin: open.begin, end: this.take().end, conditions: [] };
-    const conditions = this.or();
-    return { type: 'spans', begin: open.begin, end: this.expect('}').end, conditions };
+    const { all, or } = this.terms();
+    return { type: 'spans', begin: open.begin, end: this.expect('}').end, conditions: or ? null : all };
   }
 
-  /** Conditions joined by `&&` only, otherwise null. */
-  private or(): Condition[] | null {
+  /** Conditions, and whether `||` joins some of them. */
+  private terms(): { all: Condition[]; or: boolean } {
     const all = [this.term()];
-    let only = true;
+    let or = false;
     for (;;) {
-      if (this.skip('||')) only = false;
-      else if (!this.skip('&&')) return only ? all : null;
+      if (this.skip('||')) or = true;
+      else if (!this.skip('&&')) return { all, or };
       all.push(this.term());
     }
   }
@@ -189,7 +189,7 @@ class Parser {
     while (this.skip('!') || this.skip('-'));
     const t = this.take();
     if (isOp(t, '(')) {
-      this.nested(() => this.or());
+      this.nested(() => this.terms());
       this.expect(')');
     } else if (t.kind === 'operator') throw new SyntaxFailure();
   }
@@ -203,10 +203,12 @@ class Parser {
     }
     const t = this.take();
     if (isOp(t, '(')) {
-      const inner = this.nested(() => this.or());
+      const { all: [one, two, more], or } = this.nested(() => this.terms());
       this.expect(')');
-      const [only, ...more] = inner ?? [];
-      return negations === 1 && only?.op === '=' && more.length === 0 ? make(only.name, 'not', only.value, only.kind) : make('', '');
+      // (a = "1" || a = 1) is one condition on a value of any type.
+      const anyType = two && !more && or && /^!?=$/.test(one.op) && one.kind === 'quoted' && two.kind !== 'quoted' && one.name === two.name && one.op === two.op && one.value === two.value;
+      if (negations === 1 && one.op === '=' && (!two || anyType)) return make(one.name, 'not', one.value, one.kind);
+      return negations === 0 && anyType ? make(one.name, one.op, one.value, one.kind) : make('', '');
     }
     const no = negations % 2 === 1;
     if (t.kind === 'word' && t.text === 'exists' && this.skip('(')) {

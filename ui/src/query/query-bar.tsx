@@ -92,8 +92,9 @@ function insertion(draft: string, s: Suggestion, { context: c }: Completion): { 
   const after = draft.slice(c.end);
   // Spaces that are already there are not doubled.
   const inserted = s.insert.endsWith(' ') && after.startsWith(' ') ? s.insert.slice(0, -1) : s.insert;
-  const glue = c.begin > 0 && /[^\s({!,]/.test(draft[c.begin - 1]) ? ' ' : '';
-  const text = draft.slice(0, c.begin) + glue + inserted;
+  const begin = s.whole ? c.fieldBegin : c.begin;
+  const glue = begin > 0 && /[^\s({!,]/.test(draft[begin - 1]) ? ' ' : '';
+  const text = draft.slice(0, begin) + glue + inserted;
   return { text: text + after, at: text.length + (inserted.length < s.insert.length ? 1 : 0) };
 }
 

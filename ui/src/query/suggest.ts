@@ -5,14 +5,15 @@ import type { Language, Names } from '../api/types';
 import { t } from '../shell/text';
 import { operatorsFor, type Context } from './complete';
 import { conditionsOn } from './edit';
-import { canonical, fieldType, formatField, quote, wordsOf } from './field';
+import { canonical, fieldType, formatCondition, formatField, quote, wordsOf } from './field';
 
 /** One completion. */
 export interface Suggestion {
   /** What is shown. */
   text: string;
-  /** What replaces the range of the context. */
+  /** What replaces the range of the context. With `whole`, the range begins at the field. */
   insert: string;
+  whole?: boolean;
   /** What it is: a type, a meaning. */
   note: string;
   /** Another completion follows at once. */
@@ -86,7 +87,13 @@ export async function remoteSuggestions(c: Context, period: Period, language: La
   const [service] = conditionsOn(c.rest, 'service').filter((s) => s.op === '=');
   const operations = canonical(c.field) === 'name' ? { service: service?.value, q: c.rest || '{}' } : {};
   const { data } = await get<Names>('values', { ...common, ...operations, key: formatField(c.field) }, options);
-  return { title: titleOf(t('Values of {field}', { field: canonical(c.field) }), c, data), more: data.more, list: data.names.map((n) => ({ text: n, insert: quote(n), note: '', more: false })) };
+  return { title: titleOf(t('Values of {field}', { field: canonical(c.field) }), c, data), more: data.more, list: data.names.map((n) => ({ text: n, ...valueInsert(c, n), note: '', more: false })) };
+}
+
+/** A value that may be of several types takes a condition in parentheses. */
+function valueInsert(c: Context, value: string): { insert: string; whole?: boolean } {
+  const insert = formatCondition(c.field, c.op, value);
+  return c.field && insert[0] === '(' ? { insert, whole: true } : { insert: quote(value) };
 }
 
 /** The server quotes names where needed. */

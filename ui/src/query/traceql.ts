@@ -1,6 +1,6 @@
 // A search as Tempo understands it.
 
-import { canonical, fieldType, quote } from './field';
+import { canonical, quote } from './field';
 import { isComparison, isOp, lex, type Token } from './lex';
 
 /** A search in TraceQL, and its parts that TraceQL does not have. */
@@ -12,8 +12,6 @@ export interface TraceQL {
 const names: Record<string, string> = { service: 'resource.service.name', 'trace.duration': 'trace:duration', 'trace.rootService': 'trace:rootService', 'trace.rootName': 'trace:rootName' };
 /** Conditions of one word: how they are written, and how the opposite is. */
 const conditions: Record<string, [string, string]> = { error: ['status = error', 'status != error'], root: ['nestedSetParent < 0', 'nestedSetParent >= 0'] };
-/** Texts that our searches do not tell from numbers. */
-const isNumber = /^-?\d+(?:\.\d+)?$/;
 
 /** Writes a search in TraceQL. */
 export function traceQL(search: string): TraceQL {
@@ -26,7 +24,7 @@ export function traceQL(search: string): TraceQL {
     at = tokens[to].end;
   };
   for (let i = 0; i < tokens.length; i++) {
-    const [before, word, op, value] = [tokens[i - 1], tokens[i], tokens[i + 1], tokens[i + 2]];
+    const [before, word, op] = [tokens[i - 1], tokens[i], tokens[i + 1]];
     const not = isOp(word, '!') ? 1 : 0;
     const [name, open, field, close] = tokens.slice(i + not);
     if (name?.text === 'exists' && isOp(open, '(') && isOp(close, ')')) {
@@ -35,10 +33,6 @@ export function traceQL(search: string): TraceQL {
     } else if (name && conditions[name.text] && isWord(name) && !isComparison(open) && !isComparison(tokens[i - 1])) {
       write(i, i + not, conditions[name.text][not]);
       i += not;
-    } else if (isWord(word) && fieldType(word.text) === 'attribute' && isQuotedNumber(value) && (isOp(op, '=') || isOp(op, '!='))) {
-      const both = [quote(value.text), value.text].map((v) => `${nameOf(word)} ${op.text} ${v}`);
-      write(i, i + 2, `(${both.join(isOp(op, '=') ? ' || ' : ' && ')})`);
-      i += 2;
     } else if (isWord(word) && !isOp(op, '(') && !isComparison(before)) {
       if (['errorGroup', 'text', 'error', 'root'].includes(word.text)) unknown.add(word.text);
       write(i, i, nameOf(word));
@@ -51,10 +45,6 @@ export function traceQL(search: string): TraceQL {
 
 function isWord(t: Token): boolean {
   return t.kind === 'word';
-}
-
-function isQuotedNumber(t: Token | undefined): t is Token {
-  return t?.kind === 'quoted' && isNumber.test(t.text);
 }
 
 /** The name of a field in TraceQL. */

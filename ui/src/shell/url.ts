@@ -1,6 +1,7 @@
 // The URL holds everything a user may share. This is the only module that reads and writes it.
 
 import { computed, signal } from '@preact/signals';
+import { comparisons } from '../query/any-type';
 
 /** The pages and their own parameters. */
 export type Route =
@@ -388,7 +389,8 @@ function tagCondition(key: string, value: string): string {
   if (key === 'error') return value === 'true' ? 'error' : '!error';
   const fieldOf: Record<string, string> = { 'span.kind': 'kind', 'span.status': 'status' };
   const field = fieldOf[key] ?? ('.' + (/^[\p{L}\d_.\-/:@]+$/u.test(key) ? key : JSON.stringify(key)));
-  return `${field} = ${JSON.stringify(value)}`;
+  const all = comparisons(field, '=', value);
+  return all[1] ? `(${all.join(' || ')})` : all[0];
 }
 
 const inBrowser = typeof window !== 'undefined';
