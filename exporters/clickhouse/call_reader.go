@@ -106,6 +106,12 @@ type callSpans struct {
 	done  bool              // there is no current span
 	trace otlpdata.TraceID  // of the current span
 	span  storequery.CallSpan
+
+	// The other columns of the current row. The ids are valid until the next row.
+	traceID, ids []byte
+	failed       uint8
+	call         string
+	columns      []any // pointers to the columns, in the order of callColumns
 }
 
 // callColumns are the columns of the table "payload" that scan reads.
@@ -118,6 +124,7 @@ func (e *exporter) callSpans(ctx context.Context, tenant, condition string) (*ca
 		return nil, err
 	}
 	c := &callSpans{rows: rs, names: make(map[string]string)}
+	c.columns = []any{&c.traceID, &c.ids, &c.span.Start, &c.span.Duration, &c.span.Service, &c.failed, &c.call}
 	if err := c.next(); err != nil {
 		c.close()
 		return nil, err
@@ -133,26 +140,24 @@ func (c *callSpans) next() error {
 		c.done = true
 		return c.rows.Err()
 	}
-	var trace, ids, encoded string
-	s := &c.span
-	var failed uint8
-	err := c.rows.Scan(&trace, &ids, &s.Start, &s.Duration, &s.Service, &failed, &encoded)
-	if err != nil {
+	if err := c.rows.Scan(c.columns...); err != nil {
 		return fmt.Errorf("reading spans: %w", err)
 	}
-	if len(trace) != len(c.trace) {
-		return fmt.Errorf("table %q: trace id of %d bytes", "payload", len(trace))
+	if len(c.traceID) != len(c.trace) {
+		return fmt.Errorf("table %q: trace id of %d bytes", "payload", len(c.traceID))
 	}
-	copy(c.trace[:], trace)
-	if s.ID, s.Parent, err = rows.SplitIDs(ids); err != nil {
+	copy(c.trace[:], c.traceID)
+	s := &c.span
+	var err error
+	if s.ID, s.Parent, err = rows.SplitIDs(c.ids); err != nil {
 		return fmt.Errorf("table %q: %w", "payload", err)
 	}
-	call, err := rows.ParseCall(encoded)
+	call, err := rows.ParseCall(c.call)
 	if err != nil {
 		return fmt.Errorf("table %q: %w", "payload", err)
 	}
 	s.Service, s.Peer = c.name(s.Service), c.name(call.Peer)
-	s.Kind, s.Failed, s.Connection = call.Kind, failed != 0, tracestore.Connection(call.Connection)
+	s.Kind, s.Failed, s.Connection = call.Kind, c.failed != 0, tracestore.Connection(call.Connection)
 	return nil
 }
 

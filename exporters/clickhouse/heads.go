@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -64,7 +63,8 @@ func (e *exporter) heads(
 	defer s.memory.Release()
 	sql := "SELECT trace_id, start, ids, duration, service, name, failed, call FROM " + e.db.Table("payload") +
 		" WHERE " + where.Tenant(tenant) + " AND " + ofTraces(ids) + " ORDER BY tenant, trace_id, start"
-	if err := e.eachRow(ctx, sql, s.row); err != nil {
+	to := []any{&s.traceID, &s.span.Start, &s.ids, &s.span.Duration, &s.span.Service, &s.span.Name, &s.failed, &s.call}
+	if err := e.eachScanned(ctx, sql, to, s.row); err != nil {
 		return err
 	}
 	if err := s.end(); err != nil {
@@ -96,28 +96,26 @@ type headScan struct {
 	twice    bool
 	doubtful []otlpdata.TraceID // traces with spans that may be duplicates
 
-	traceID, ids, service, name, call string
+	// The columns of the current row. The ids are valid until the next row.
+	traceID, ids []byte
+	span         tracestore.SummarySpan
+	failed       uint8
+	call         string
 }
 
-func (s *headScan) row(r db.Rows) error {
-	var span tracestore.SummarySpan
-	var failed uint8
-	err := r.Scan(&s.traceID, &span.Start, &s.ids, &span.Duration, &s.service, &s.name, &failed, &s.call)
-	if err == nil && len(s.traceID) != len(s.id) {
-		err = errors.New("trace id has the wrong length")
+func (s *headScan) row() (err error) {
+	if len(s.traceID) != len(s.id) {
+		return errors.New("reading spans: trace id has the wrong length")
 	}
-	if err == nil {
-		span.ID, span.Parent, err = rows.SplitIDs(s.ids)
+	if s.span.ID, s.span.Parent, err = rows.SplitIDs(s.ids); err != nil {
+		return fmt.Errorf("reading spans: %w", err)
 	}
-	var call rows.Call
-	if err == nil {
-		call, err = rows.ParseCall(s.call)
-	}
+	call, err := rows.ParseCall(s.call)
 	if err != nil {
 		return fmt.Errorf("reading spans: %w", err)
 	}
-	span.Service, span.Name, span.Failed, span.Kind = s.service, s.name, failed != 0, call.Kind
-	return s.add(otlpdata.TraceID([]byte(s.traceID)), &span)
+	s.span.Failed, s.span.Kind = s.failed != 0, call.Kind
+	return s.add(otlpdata.TraceID(s.traceID), &s.span)
 }
 
 // add adds the head of a span of a trace. It keeps no texts of it.

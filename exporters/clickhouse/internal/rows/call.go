@@ -57,7 +57,7 @@ func ParseCall(value string) (c Call, err error) {
 }
 
 // SplitIDs returns the ids of a span and its parent from a value of the column ids.
-func SplitIDs(value string) (id, parent otlpdata.SpanID, err error) {
+func SplitIDs[T string | []byte](value T) (id, parent otlpdata.SpanID, err error) {
 	if len(value) != len(id)+len(parent) {
 		return id, parent, errors.New("ids have a wrong length")
 	}

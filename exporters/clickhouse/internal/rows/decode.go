@@ -30,13 +30,14 @@ type Payload struct {
 
 // Decoder restores spans from rows. It must not be used concurrently.
 type Decoder struct {
-	row                Payload
-	traceID, ids, call string
-	dest               []any
-	reader             otlpdata.SpanReader
-	origin             string             // of the latest row
-	resource           *otlpdata.Resource // of that origin
-	scope              *otlpdata.Scope
+	row          Payload
+	traceID, ids []byte // valid until the next row
+	call         string
+	dest         []any
+	reader       otlpdata.SpanReader
+	origin       string             // of the latest row
+	resource     *otlpdata.Resource // of that origin
+	scope        *otlpdata.Scope
 }
 
 // Scan reads the [PayloadColumns] of a row, and the columns after them into rest. The row is valid
