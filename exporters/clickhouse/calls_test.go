@@ -113,27 +113,32 @@ func TestPeerSumsAreLimited(t *testing.T) {
 // TestHourWindows checks how a window is divided, also at the first and the last hour that a span
 // can start in.
 func TestHourWindows(t *testing.T) {
-	last := uint64(math.MaxUint64) / hourLength
-	c := storedHours{hours: []storedHour{{number: 0}, {number: 10}, {number: 11}, {number: last}}}
-	type part struct {
-		from, to uint64
-		whole    bool
-	}
+	const last, beginOfLast = uint64(math.MaxUint64), math.MaxUint64 / hourLength * hourLength
+	c := storedHours{hours: []storedHour{{number: 0}, {number: 10}, {number: 11}, {number: last / hourLength}}}
+	hour := func(number uint64) []uint64 { return []uint64{number * hourLength, (number+1)*hourLength - 1} }
+	const ten = 10 * hourLength
 	for _, test := range []struct {
 		from, to uint64
-		want     []part
+		want     [][]uint64 // first and last time of each part
 	}{
-		{0, math.MaxUint64, []part{{0, hourLength - 1, true}, {10 * hourLength, 11*hourLength - 1, true},
-			{11 * hourLength, 12*hourLength - 1, true}, {last * hourLength, math.MaxUint64, true}}},
-		{1, 10*hourLength + 5, []part{{1, hourLength - 1, false}, {10 * hourLength, 10*hourLength + 5, false}}},
-		{11 * hourLength, 12*hourLength - 1, []part{{11 * hourLength, 12*hourLength - 1, true}}},
+		{0, 11*hourLength + 5, [][]uint64{hour(0), hour(10), {11 * hourLength, 11*hourLength + 5}}},
+		{11 * hourLength, 12*hourLength - 1, [][]uint64{hour(11)}},
 		{12 * hourLength, 13 * hourLength, nil},
+		{ten + 7, ten + 8, [][]uint64{{ten + 7, ten + 8}}},
+		{ten + 3*minute + 7, ten + 11*minute, [][]uint64{{ten + 3*minute + 7, ten + 4*minute - 1}, {ten + 4*minute, ten + 5*minute - 1},
+			{ten + 5*minute, ten + 10*minute - 1}, {ten + 10*minute, ten + 11*minute - 1}, {ten + 11*minute, ten + 11*minute}}},
+		{ten + 55*minute, 12*hourLength - 1, [][]uint64{{ten + 55*minute, ten + hourLength - 1}, hour(11)}},
+		{last - 1, last, [][]uint64{{last - 1, last}}},
+		{beginOfLast, beginOfLast + minute, [][]uint64{{beginOfLast, beginOfLast + minute - 1}, {beginOfLast + minute, beginOfLast + minute}}},
 	} {
-		var got []part
-		for _, w := range c.windows(test.from, test.to) {
-			got = append(got, part{w.from, w.to, w.whole})
+		var got [][]uint64
+		for i, w := range c.windows(test.from, test.to) {
+			got = append(got, []uint64{w.from, w.to})
+			if w.whole != (w.to-w.from == hourLength-1) || w.index != i || w.number != w.from/hourLength {
+				t.Errorf("%d to %d: window %d is %+v", test.from, test.to, i, w)
+			}
 		}
-		if !slices.Equal(got, test.want) {
+		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%d to %d: %v, want %v", test.from, test.to, got, test.want)
 		}
 	}
@@ -168,20 +173,24 @@ func TestHourState(t *testing.T) {
 	}
 }
 
-// TestPasses checks that windows that are far apart are read in several passes, and very many in
-// one.
+// TestPasses checks that windows that are far apart, or with known calls between them, are read in
+// several passes, and very many in one.
 func TestPasses(t *testing.T) {
 	of := func(numbers ...uint64) (windows []*hourWindow) {
-		for _, n := range numbers {
-			windows = append(windows, &hourWindow{number: n})
+		for i, n := range numbers {
+			windows = append(windows, &hourWindow{number: n, index: i})
 		}
 		return windows
 	}
 	if got := passesOf(nil); len(got) != 0 {
 		t.Errorf("passes of nothing: %v", got)
 	}
-	if got := passesOf(of(1, 2, 24, 25, 1000)); len(got) != 3 || len(got[0]) != 3 || len(got[1]) != 1 || len(got[2]) != 1 {
+	windows := of(1, 2, 24, 25, 1000)
+	if got := passesOf(windows); len(got) != 3 || len(got[0]) != 3 || len(got[1]) != 1 || len(got[2]) != 1 {
 		t.Errorf("%d passes", len(got))
+	}
+	if got := passesOf(slices.Delete(windows, 1, 2)); len(got) != 3 || len(got[0]) != 1 || len(got[1]) != 2 {
+		t.Errorf("%d passes without the calls of the second hour", len(got))
 	}
 	var many []uint64
 	for i := range uint64(maxPasses + 1) {

@@ -103,14 +103,22 @@ func (e *exporter) isSettled(s *storedHours) bool {
 	return s.unchangedFor(settled)
 }
 
-// hourWindow is the part of an hour within the window of a query.
+// hourWindow is an hour or a part of one within the window of a query. Windows that overlap have
+// most parts in common, and use the same cached calls.
 type hourWindow struct {
 	callWindow
-	number  uint64
-	whole   bool   // the window contains the whole hour
-	state   uint64 // see storedHours.state
-	settled bool   // the calls can be cached
+	number  uint64 // of the hour
+	index   int    // among the windows of the query
+	whole   bool   // the whole hour
+	around  storedHours
+	state   uint64 // of around
+	settled bool   // the calls can be cached in the table
+	key     string // of the calls in the memory of this process; empty: not cached
 }
+
+// partLength is the length of the parts of an hour. The rest before and after them is divided into
+// minutes.
+const partLength = 5 * minute
 
 // windows returns the parts of hours with spans within the window.
 func (s *storedHours) windows(from, to uint64) []*hourWindow {
@@ -121,20 +129,40 @@ func (s *storedHours) windows(from, to uint64) []*hourWindow {
 		if last < from || first > to {
 			continue
 		}
-		w := &hourWindow{callWindow: callWindow{from: max(from, first), to: min(to, last)}, number: h.number}
-		w.whole = w.from == first && w.to == last
-		if w.whole {
-			around := s.around(h.number)
-			w.state, w.settled = around.state(), around.unchangedFor(settled)
+		around := s.around(h.number)
+		state := around.state()
+		for _, part := range partsOf(max(from, first), min(to, last)) {
+			w := &hourWindow{callWindow: part, number: h.number, index: len(out), around: around, state: state}
+			w.whole = w.from == first && w.to == last
+			w.settled = w.whole && around.unchangedFor(settled)
+			out = append(out, w)
 		}
-		out = append(out, w)
 	}
 	return out
 }
 
+// partsOf divides a window within an hour into the longest parts that other windows may share.
+func partsOf(from, to uint64) (parts []callWindow) {
+	for {
+		end := to
+		for _, length := range []uint64{hourLength, partLength, minute} {
+			begin := from - from%length
+			if (begin == from || length == minute) && to-begin >= length-1 {
+				end = begin + length - 1
+				break
+			}
+		}
+		parts = append(parts, callWindow{from: from, to: end})
+		if end == to {
+			return parts
+		}
+		from = end + 1
+	}
+}
+
 // calls calls add with the calls whose spans start between from and to. The same key may occur
-// several times. It takes the calls of whole hours from the cache, or adds them to it. If service
-// is not "", calls of other services may be missing.
+// several times. It takes the calls of hours and their parts from the caches, or adds them to the
+// caches. If service is not "", calls of other services may be missing.
 func (e *exporter) calls(
 	ctx context.Context, tenant, service string, from, to time.Time, add func(*callSum),
 ) (missing missingCalls, err error) {
@@ -150,81 +178,60 @@ func (e *exporter) calls(
 	if err != nil && !shardMissing(err) {
 		return missing, err
 	}
-	windows := [][]*hourWindow{stored.windows(first, last)} // those in one list are read together
-	if more || err != nil {                                 // without the cache
-		windows = [][]*hourWindow{{{callWindow: callWindow{from: first, to: last}}}}
+	windows := stored.windows(first, last)
+	if more || err != nil { // without the caches
+		windows = []*hourWindow{{callWindow: callWindow{from: first, to: last}}}
+	} else {
+		windows = e.callsInMemory(tenant, windows, add)
 	}
-	key := "" // of the result in the cache; empty: not cached
-	state, now := stored.state(), e.set.Env.Now()
-	if !more && err == nil && e.isPast(last) && e.isSettled(&stored) {
-		key = callsBetween(tenant, first, last)
-		if e.results.eachCall(key, state, now, add) {
-			return missing, nil
-		}
-		parts := splitMinutes(first, last)
-		if parts.first < parts.end && e.results.eachCall(callsBetween(tenant, parts.first*minute, parts.end*minute-1), state, now, add) {
-			key, windows = "", nil
-			for _, w := range parts.rest {
-				windows = append(windows, stored.windows(w[0], w[1]))
-			}
+	windows, missing, err = e.cachedCalls(ctx, tenant, windows, add)
+	if err != nil {
+		return missing, err
+	}
+	var all, ofService []*hourWindow // by whose calls are needed
+	for _, w := range windows {
+		if service == "" || w.settled {
+			all = append(all, w)
+		} else {
+			ofService = append(ofService, w)
 		}
 	}
-	var sums []callSum // to cache
-	size := 0
-	each := func(s *callSum) {
-		if key != "" {
-			c, bytes := s.ownCopy()
-			sums = append(sums, c)
-			if size += bytes; size > maxResultSize {
-				key, sums = "", nil
-			}
-		}
-		add(s)
-	}
-	count := func(service string, windows []*hourWindow) error {
-		for _, pass := range passesOf(windows) {
-			m, err := e.countPass(ctx, tenant, service, pass, each)
+	for _, part := range []struct {
+		service string
+		windows []*hourWindow
+	}{{"", all}, {service, ofService}} {
+		for _, pass := range passesOf(part.windows) {
+			m, err := e.countPass(ctx, tenant, part.service, pass, add)
 			missing.or(m)
 			if err != nil {
-				return err
+				return missing, err
 			}
 		}
-		return nil
-	}
-	for _, together := range windows {
-		rest, m, err := e.cachedCalls(ctx, tenant, together, each)
-		missing.or(m)
-		if err != nil {
-			return missing, err
-		}
-		var all, ofService []*hourWindow // by whose calls are needed
-		for _, w := range rest {
-			if service == "" || w.settled {
-				all = append(all, w)
-			} else {
-				ofService, key = append(ofService, w), ""
-			}
-		}
-		if err := count("", all); err != nil {
-			return missing, err
-		}
-		if err := count(service, ofService); err != nil {
-			return missing, err
-		}
-	}
-	if key != "" && !missing.peers && missing.ofServices().Complete() {
-		e.results.store(key, cachedResult{state: state, until: now.Add(resultTime), size: size, value: slices.Clip(sums)})
 	}
 	return missing, nil
 }
 
-// callsBetween returns the key of the calls between two times in the cache.
-func callsBetween(tenant string, from, to uint64) string {
-	return fmt.Sprintf("calls %q %d %d", tenant, from, to)
+// callsInMemory adds the calls of windows that this process has cached. It returns the other
+// windows, and says which of them it can cache.
+func (e *exporter) callsInMemory(tenant string, windows []*hourWindow, add func(*callSum)) (rest []*hourWindow) {
+	now := e.set.Env.Now()
+	for _, w := range windows {
+		if e.isPast(w.to) && e.isSettled(&w.around) {
+			w.key = fmt.Sprintf("calls %q %d %d", tenant, w.from, w.to)
+		}
+		sums, ok := e.results.lookup(w.key, w.state, now).([]callSum)
+		if !ok {
+			rest = append(rest, w)
+		}
+		for i := range sums {
+			add(&sums[i])
+		}
+	}
+	return rest
 }
 
-// countPass counts the calls of windows and caches the calls of whole hours. If service is not "",
-// it may leave out calls of other services.
+// countPass counts the calls of windows and caches them. If service is not "", it may leave out
+// calls of other services.
 func (e *exporter) countPass(
 	ctx context.Context, tenant, service string, pass []*hourWindow, add func(*callSum),
 ) (missing missingCalls, _ error) {
@@ -246,12 +253,20 @@ func (e *exporter) countPass(
 		return missing, err
 	}
 	var cached []cachedHour
+	isComplete := service == "" && missing.ofServices().Complete()
 	for _, w := range pass {
+		size := int(w.table.bytes())
 		for i := range w.table.sums {
-			add(&w.table.sums[i])
+			sum := &w.table.sums[i]
+			size += len(sum.parent) + len(sum.child)
+			add(sum)
 		}
-		if service == "" && w.settled && missing.ofServices().Complete() && w.number <= math.MaxUint32 {
+		switch {
+		case isComplete && w.settled && w.number <= math.MaxUint32:
 			cached = append(cached, cachedOf(w))
+		case isComplete && w.key != "" && !w.table.omitted:
+			until := e.set.Env.Now().Add(resultTime)
+			e.results.store(w.key, cachedResult{state: w.state, until: until, size: size, value: w.table.sums})
 		}
 		w.table = callTable{}
 	}
@@ -268,11 +283,12 @@ const (
 	maxPasses = 64
 )
 
-// passesOf divides windows into groups that are read together.
+// passesOf divides windows into groups that are read together, without windows between them whose
+// calls are known.
 func passesOf(windows []*hourWindow) (passes [][]*hourWindow) {
 	from := 0
-	for i := range windows {
-		if windows[i].number-windows[from].number >= hoursPerPass {
+	for i, w := range windows {
+		if w.number-windows[from].number >= hoursPerPass || i > 0 && w.index != windows[i-1].index+1 {
 			passes = append(passes, windows[from:i])
 			from = i
 		}

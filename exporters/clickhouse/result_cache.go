@@ -48,16 +48,6 @@ func (c *resultCache) lookup(key string, state uint64, now time.Time) any {
 	return nil
 }
 
-// eachCall calls visit with each sum of the calls with a key, as lookup returns them. It returns
-// false if there are none.
-func (c *resultCache) eachCall(key string, state uint64, now time.Time, visit func(*callSum)) bool {
-	sums, ok := c.lookup(key, state, now).([]callSum)
-	for i := range sums {
-		visit(&sums[i])
-	}
-	return ok
-}
-
 // store adds a result, which must not share memory with others. If all results are too large, it
 // removes the others.
 func (c *resultCache) store(key string, r cachedResult) {
