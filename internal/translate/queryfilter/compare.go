@@ -1,7 +1,6 @@
 package queryfilter
 
 import (
-	"encoding/base64"
 	"fmt"
 	"math"
 	"regexp"
@@ -125,30 +124,27 @@ func errType(r reference, typ string) error {
 	return fmt.Errorf("%s cannot be compared with the type %q", r.name, typ)
 }
 
-// attributeConstant is constant for an attribute. Conditions of package tracestore compare the text
-// of values, or numbers of both types. If values of other types could meet the condition, a
-// comparison that respects the type is added; it is evaluated on whole traces.
+// attributeConstant is constant for an attribute. Numbers are compared with integers and floats.
+// Large integers are compared exactly, on whole traces.
 func attributeConstant(op string, r reference, text, typ string) (func(tracestore.Field) tracestore.Expr, error) {
 	wrong := fmt.Errorf("constant %q is not of its type %q", text, typ)
 	value := tracestore.Text(text)
-	var exact *otlpdata.Value
-	set := func(v otlpdata.Value) { exact = &v }
 	switch typ {
 	case "":
 		if n, err := strconv.ParseFloat(text, 64); err == nil && isFinite(n) && isOrdered(op) {
 			value = tracestore.Number(n)
 		}
 	case typeString:
-		if op == opEq && mayHaveOtherType(text) {
-			set(otlpdata.StringValue(text))
-		}
+		value = tracestore.String(text)
 	case typeInt:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return nil, wrong
 		}
 		if value = tracestore.Number(float64(n)); n >= maxExact || n <= -maxExact {
-			return func(f tracestore.Field) tracestore.Expr { return compareExactly(ops[op], f, otlpdata.IntValue(n)) }, nil
+			return func(f tracestore.Field) tracestore.Expr {
+				return tracestore.Compare{Op: ops[op], Left: f, Right: tracestore.Constant{Value: otlpdata.IntValue(n)}}
+			}, nil
 		}
 	case typeDouble:
 		n, err := strconv.ParseFloat(text, 64)
@@ -164,37 +160,17 @@ func attributeConstant(op string, r reference, text, typ string) (func(tracestor
 		if isOrdered(op) {
 			return nil, fmt.Errorf("operator %q does not apply to bool, whose values have no order", op)
 		}
-		value = tracestore.Text(strconv.FormatBool(b))
-		set(otlpdata.BoolValue(b))
+		value = tracestore.Bool(b)
 	default:
 		return nil, fmt.Errorf("unknown type %q of constant %q", typ, text)
 	}
-	return func(f tracestore.Field) tracestore.Expr {
-		cond := tracestore.Cond{Field: f, Op: ops[op], Value: value}
-		if exact == nil {
-			return cond
-		}
-		return tracestore.And{cond, compareExactly(ops[op], f, *exact)}
-	}, nil
+	return func(f tracestore.Field) tracestore.Expr { return tracestore.Cond{Field: f, Op: ops[op], Value: value} }, nil
 }
 
 // maxExact is the first integer that has the same float as another integer.
 const maxExact = 1 << 53
 
 func isFinite(n float64) bool { return !math.IsInf(n, 0) && !math.IsNaN(n) }
-
-func compareExactly(op tracestore.Op, f tracestore.Field, v otlpdata.Value) tracestore.Expr {
-	return tracestore.Compare{Op: op, Left: f, Right: tracestore.Constant{Value: v}}
-}
-
-// mayHaveOtherType reports whether text could be the text of a value that is not a string.
-func mayHaveOtherType(text string) bool {
-	if _, err := strconv.ParseFloat(text, 64); err == nil {
-		return true
-	}
-	_, err := base64.StdEncoding.DecodeString(text)
-	return err == nil || text == "true" || text == "false" || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")
-}
 
 // membership returns the condition that a reference has one of the values of a list, or none.
 func (p *parser) membership(op string, r reference, e *expression_v1.Expression) (tracestore.Expr, error) {
