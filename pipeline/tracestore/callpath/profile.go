@@ -30,12 +30,32 @@ type HeadReader interface {
 func Profile(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {
+	return profile(ctx, r, q, sel, Sets{}, o)
+}
+
+// Sets are sets of spans that depend on the structure of traces. Selected selects only spans that
+// All selects.
+type Sets struct{ All, Selected storequery.SpanSet }
+
+// ProfileSets is like Profile, but describes the traces in which sets.All selects a span that
+// matches q. A trace is selected if sets.Selected selects a span that matches q and meets sel. It
+// reads whole traces, whose spans count against Budget.Spans.
+func ProfileSets(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, sets Sets, o tracestore.PathOptions,
+) (tracestore.PathProfile, error) {
+	return profile(ctx, r, q, sel, sets, o)
+}
+
+// profile is ProfileSets; without sets, it is Profile.
+func profile(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, sets Sets, o tracestore.PathOptions,
+) (tracestore.PathProfile, error) {
 	if err := errors.Join(o.Check(), ctx.Err()); err != nil {
 		return tracestore.PathProfile{}, err
 	}
 	q.Where, sel.Where = tracestore.WithContext(ctx, q.Where), tracestore.WithContext(ctx, sel.Where)
 	q.OfTrace, q.Skip, q.Limit, q.After = nil, nil, 0, tracestore.Cursor{}
-	p := &profiler{reader: r, query: q, want: o.Traces, deadline: earlyDeadline(ctx), known: make(map[otlpdata.TraceID]bool)}
+	p := &profiler{reader: r, query: q, sets: sets, want: o.Traces, deadline: earlyDeadline(ctx), known: make(map[otlpdata.TraceID]bool)}
 	if p.want == 0 {
 		p.want = tracestore.MaxPathTraces
 	}
@@ -72,7 +92,8 @@ const knownMemory = 64
 type profiler struct {
 	reader   tracestore.Reader
 	query    tracestore.Query
-	want     int // traces of each set
+	sets     Sets // nil: the query and the selection are the only conditions
+	want     int  // traces of each set
 	deadline time.Time
 	known    map[otlpdata.TraceID]bool // traces that need not be reread; true: not in the rest
 	memory   *tracestore.Memory        // of known and the counter
@@ -91,21 +112,26 @@ func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2
 	shares = [2]float64{1, 1}
 	both, all := p.both(sel)
 	// The selected traces get the first half of the time, the rest the second.
-	chosen := sampling{profiler: p, query: both, selected: true, until: halfway(p.deadline), accepts: p.filter(ctx, both)}
+	chosen := sampling{profiler: p, query: both, selected: true, until: halfway(p.deadline)}
+	chosen.of(ctx, p.sets.Selected)
 	err = chosen.run(ctx)
 	shares[1] = chosen.share()
 	if err != nil {
 		return shares, err
 	}
-	rest := sampling{profiler: p, query: p.query, until: p.deadline, accepts: p.filter(ctx, p.query)}
-	if all {
+	rest := sampling{profiler: p, query: p.query, until: p.deadline}
+	rest.of(ctx, p.sets.All)
+	if all && p.sets.All == nil {
 		rest.narrower = tracestore.And{p.query.Where, tracestore.Not{Expr: sel.Where}}
 	}
-	if _, uses := storequery.PlacesOf(both.Where); !uses {
+	if _, uses := storequery.PlacesOf(both.Where); !uses && p.sets.Selected == nil {
 		rest.without = &both
 	}
 	if !chosen.complete() { // otherwise all selected traces are known
 		found, isSelected := rest.accepts, p.matches(ctx, both)
+		if p.sets.Selected != nil {
+			isSelected = rest.selects(ctx, p.sets.Selected, both)
+		}
 		rest.accepts = func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error) {
 			if ok, err := found(id, spans); err != nil || !ok {
 				return false, err

@@ -52,13 +52,34 @@ func (p *profiler) matches(ctx context.Context, q tracestore.Query) test {
 		if err := ctx.Err(); err != nil || exact || !may {
 			return may, err
 		}
-		return p.hasSpan(ctx, id, q.Where, has)
+		return p.hasSpan(ctx, id, storequery.Select{Where: q.Where}, has)
 	}
 }
 
-// hasSpan reads a trace in full, and reports whether a span matches.
+// of limits a sample to the traces in which a set selects a span that matches its query. A nil set
+// selects all spans.
+func (s *sampling) of(ctx context.Context, set storequery.SpanSet) {
+	if set == nil {
+		s.accepts = s.filter(ctx, s.query)
+		return
+	}
+	s.accepts = s.selects(ctx, set, s.query)
+	s.query.Where = tracestore.And{s.query.Where, tracestore.WithContext(ctx, storequery.Cover(set))}
+}
+
+// selects returns the test whether a set selects a span of a trace that matches a query.
+func (s *sampling) selects(ctx context.Context, set storequery.SpanSet, q tracestore.Query) test {
+	from, to, ok := q.Window()
+	set = storequery.Pipeline{Set: set, Stages: []storequery.Stage{storequery.Refine{Set: storequery.Select{Where: q.Where}}}}
+	return func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error) {
+		s.spent += len(spans)
+		return s.hasSpan(ctx, id, set, func(start uint64) bool { return ok && start >= from && start <= to })
+	}
+}
+
+// hasSpan reads a trace in full, and reports whether a set selects one of its spans.
 func (p *profiler) hasSpan(
-	ctx context.Context, id otlpdata.TraceID, where tracestore.Expr, has func(start uint64) bool,
+	ctx context.Context, id otlpdata.TraceID, set storequery.SpanSet, has func(start uint64) bool,
 ) (found bool, err error) {
 	var pieces []*otlpdata.Batch
 	var damaged *tracestore.DamagedError
@@ -81,7 +102,7 @@ func (p *profiler) hasSpan(
 			break
 		}
 	}
-	err = storequery.VisitSelected(ctx, storequery.Select{Where: where}, id, false, func(s tracestore.Span) error {
+	err = storequery.VisitSelected(ctx, set, id, false, func(s tracestore.Span) error {
 		found = found || has(s.Start)
 		return nil
 	}, pieces...)

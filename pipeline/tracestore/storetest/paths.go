@@ -128,6 +128,9 @@ func checkRandomPathProfiles(s *suite) {
 				sel.From, sel.To = at(base+g.Uint64N(randomTimes)), at(base+g.Uint64N(randomTimes))
 			}
 			s.checkPathProfile(store, q, sel)
+			all := g.set(2)
+			part := storequery.Pipeline{Set: all, Stages: []storequery.Stage{storequery.Refine{Set: g.set(1)}}}
+			s.checkSetProfile(q, sel, callpath.Sets{All: all, Selected: part})
 		}
 		if s.Failed() {
 			s.Fatalf("failed with %s=%d", seedVariable, seed)
@@ -143,11 +146,24 @@ func (s *suite) checkPathProfile(store tracestore.PathProfiler, q tracestore.Que
 	if err != nil {
 		s.Fatalf("ProfilePaths(%s, %s): %v", describe(q), describeSelection(sel), err)
 	}
-	want := s.sent.profile(q, sel)
+	want := s.sent.profile(q, sel, callpath.Sets{})
 	if g, w := describeProfile(&got), describeProfile(&want); g != w {
 		s.Errorf("ProfilePaths(%s, %s):\n got %s\nwant %s", describe(q), describeSelection(sel), g, w)
 	}
 	return got
+}
+
+// checkSetProfile is like checkPathProfile, for the traces of two span sets.
+func (s *suite) checkSetProfile(q tracestore.Query, sel tracestore.Selection, sets callpath.Sets) {
+	s.Helper()
+	got, err := callpath.ProfileSets(s.ctx, s.store, q, sel, sets, tracestore.PathOptions{})
+	if err != nil {
+		s.Fatalf("ProfileSets(%s, %s, %+v): %v", describe(q), describeSelection(sel), sets, err)
+	}
+	want := s.sent.profile(q, sel, sets)
+	if g, w := describeProfile(&got), describeProfile(&want); g != w {
+		s.Errorf("ProfileSets(%s, %s, %+v):\n got %s\nwant %s", describe(q), describeSelection(sel), sets, g, w)
+	}
 }
 
 func describeSelection(sel tracestore.Selection) string {
@@ -181,8 +197,9 @@ func describeProfile(p *tracestore.PathProfile) string {
 	return fmt.Sprintf("%+v", out)
 }
 
-// profile computes a path profile of all traces by its definition.
-func (o *oracle) profile(q tracestore.Query, sel tracestore.Selection) tracestore.PathProfile {
+// profile computes a path profile of all traces by its definition. Sets that are nil select all
+// spans.
+func (o *oracle) profile(q tracestore.Query, sel tracestore.Selection, sets callpath.Sets) tracestore.PathProfile {
 	from, to, ok := q.Window()
 	first, last, some := tracestore.Query{From: sel.From, To: sel.To}.Window()
 	var counter callpath.Counter
@@ -195,10 +212,19 @@ func (o *oracle) profile(q tracestore.Query, sel tracestore.Selection) tracestor
 		}
 		summary := storequery.SummarizeSpans(id, spans)
 		matched, selected := false, false
-		for _, s := range newFullTrace(id, trace, &summary).spans {
-			if ok && s.Start >= from && s.Start <= to && tracestore.Match(q.Where, s) {
+		w := newFullTrace(id, trace, &summary)
+		among := func(set storequery.SpanSet) func(span int) bool {
+			if set == nil {
+				return all[int]
+			}
+			selected := w.selected(set)
+			return func(span int) bool { return selected[span] }
+		}
+		inAll, inSelected := among(sets.All), among(sets.Selected)
+		for i, s := range w.spans {
+			if ok && s.Start >= from && s.Start <= to && tracestore.Match(q.Where, s) && inAll(i) {
 				matched = true
-				selected = selected || some && s.Start >= first && s.Start <= last && tracestore.Match(sel.Where, s)
+				selected = selected || some && s.Start >= first && s.Start <= last && tracestore.Match(sel.Where, s) && inSelected(i)
 			}
 		}
 		if matched {
@@ -251,6 +277,12 @@ func (s *suite) checkPathBudget(store tracestore.PathProfiler, q tracestore.Quer
 	got, err := store.ProfilePaths(s.ctx, q, sel, tracestore.PathOptions{})
 	if err != nil || got.Selected.Traces+got.Rest.Traces > 1500 || got.Selected.Share >= 1 || got.Rest.Share >= 1 {
 		s.Errorf("ProfilePaths with a budget of %d spans: error %v, %d and %d traces, shares %g and %g", q.Budget.Spans, err,
+			got.Selected.Traces, got.Rest.Traces, got.Selected.Share, got.Rest.Share)
+	}
+	sets := callpath.Sets{All: storequery.Select{}, Selected: storequery.Select{Where: sel.Where}}
+	got, err = callpath.ProfileSets(s.ctx, s.store, q, tracestore.Selection{}, sets, tracestore.PathOptions{})
+	if err != nil || got.Selected.Traces == 0 || got.Rest.Traces == 0 || got.Selected.Share >= 1 || got.Rest.Share >= 1 {
+		s.Errorf("ProfileSets with a budget of %d spans: error %v, %d and %d traces, shares %g and %g", q.Budget.Spans, err,
 			got.Selected.Traces, got.Rest.Traces, got.Selected.Share, got.Rest.Share)
 	}
 }

@@ -15,6 +15,10 @@ describe('edit', () => {
     expect(addCondition('{ a', 'name', '=', 'x')).toBe('{ a');
   });
 
+  it('adds a stage to a search with stages', () => {
+    expect(addCondition('{ error } | count() > 2', 'name', '=', 'x')).toBe('{ error } | count() > 2 | { name = "x" }');
+  });
+
   it('removes conditions', () => {
     const text = '{ service = "a" &&  error && name = "b" } | select(.c)';
     expect(removeCondition(text, conditionsOn(text, 'service')[0])).toBe('{ error && name = "b" } | select(.c)');

@@ -30,11 +30,11 @@ function insert(text: string, s: Spans, condition: string): string {
 
 const opposite: Record<string, string[]> = { '=': ['!=', 'not', '!exists'], '!=': ['='], not: ['='], exists: ['!exists'], contains: ['!contains'], '!contains': ['contains'], '!exists': ['exists', '=', 'not', '!='] };
 
-/** Selects only those spans of a search for which a further condition holds. A condition that says the opposite is removed. A text that is not a valid search stays unchanged. */
+/** Selects only those spans of a search for which a further condition holds. A condition that says the opposite is removed. A search with stages gets a further one; a text that is not a valid search stays unchanged. */
 export function addCondition(text: string, field: string, op: string, value = ''): string {
   const condition = formatCondition(field, op, value);
   const q = parseQuery(text);
-  if (!q) return text;
+  if (!q) return lex(text).some((x) => isOp(x, '|')) ? `${text} | { ${condition} }` : text;
   if (!q.set) return `{ ${condition} }`;
   let out = text;
   for (const spans of selecting(q.set).sort((a, b) => b.begin - a.begin)) {

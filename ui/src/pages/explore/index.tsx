@@ -7,7 +7,6 @@ import { remember } from '../../query/history';
 import { problemIn } from '../../query/problem';
 import { metricsOf } from '../../query/metrics';
 import { parseQuery } from '../../query/parse';
-import { hasStructure } from '../../query/sets';
 import { capable } from '../../shell/config';
 import { Button } from '../../shell/controls';
 import { Dialog } from '../../shell/dialog';
@@ -149,7 +148,7 @@ function useSelected(run: Run, selects: boolean): { part: Run | null; bound: Req
   const sel = selects ? rest.sel : null;
   const explaining = tab === 'explain' && selects;
   const slowest = sel === 'slowest' && !explaining;
-  const params = capable('aggregates') && (slowest || explaining) && !hasStructure(run.q) ? explainParams(run, view.value) : null;
+  const params = capable('aggregates') && (slowest || explaining) ? explainParams(run, view.value) : null;
   const answer = useRequest<Explanation>(params && 'explain', params ?? {}, kept);
   const explained = !params || answer.loading || answer.error ? undefined : answer.data;
   const part = explaining ? null : selectedRun(run, { sel, of }, explained?.selected.least);

@@ -2,7 +2,6 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { CompareLink, useChecks } from '../../compare/pick';
 import type { Explanation } from '../../api/explain';
 import type { Facets, Heatmap } from '../../api/types';
-import { hasStructure } from '../../query/sets';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { count } from '../../shell/format';
@@ -76,7 +75,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
         />
       </div>
       <TabPanel name="results" selected={shownTab} class={css.panel}>
-        {bound && !chosen?.selects ? <Unbound run={run} bound={bound} /> : chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} onRun={onRun} /> : <>
+        {bound && !chosen?.selects ? <Unbound bound={bound} /> : chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
           {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} paths={paths} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
@@ -89,8 +88,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
 }
 
 /** In place of the slowest ones, while the duration that they reach is not known: never all traces instead. */
-function Unbound({ run, bound }: { run: Run; bound: RequestState<Explanation> }) {
-  if (hasStructure(run.q)) return <Unselected title={t('Selecting the slowest 5 % works only for searches without >>, > or && between braces.')} />;
+function Unbound({ bound }: { bound: RequestState<Explanation> }) {
   if (bound.data && !bound.error && !bound.loading) return <Unselected title={t('The selection contains no traces.')} />;
   return <AnswerState what={t('Slowest 5 %')} answer={{ ...bound, data: undefined }} class={css.notice} rows={8} height="var(--row-h-table)" />;
 }

@@ -38,9 +38,12 @@ type request struct {
 	store     tracestore.PathProfiler
 	query     tracestore.Query // without tenant and budget
 	selection tracestore.Selection
-	baseline  baseline
-	traces    int  // of each side
-	all       bool // the selection excludes nothing
+	// set and chosen limit the spans of query and selection, if they depend on the structure of
+	// traces. They are nil otherwise.
+	set, chosen storequery.SpanSet
+	baseline    baseline
+	traces      int  // of each side
+	all         bool // the selection excludes nothing
 	// slowest is the share of traces, or spans, to select by longest duration; 0: none. count sets
 	// threshold, the minimum duration of the selected ones.
 	slowest    float64
@@ -55,10 +58,11 @@ const (
 	ofTraces = "traces"
 )
 
-var (
-	errOf        = errors.New("must be spans or traces")
-	errStructure = errors.New("must be a search without the operators >>, > and && between braces")
-)
+var errOf = errors.New("must be spans or traces")
+
+// maxSetTraces is the maximum number of traces of each side if searches depend on the structure of
+// traces. To find them, traces are read one by one.
+const maxSetTraces = 500
 
 // parseRequest parses the parameters of a request. traces is the default number of traces.
 func parseRequest(ctx context.Context, b *core.Backend, v url.Values, traces int) (r request, err error) {
@@ -71,7 +75,7 @@ func parseRequest(ctx context.Context, b *core.Backend, v url.Values, traces int
 		return r, err
 	}
 	r.query.From, r.query.To = w.From, w.To
-	if r.query.Where, err = conditionParam(v, "q"); err != nil {
+	if r.query.Where, r.set, err = conditionParam(v, "q"); err != nil {
 		return r, err
 	}
 	if r.slowest, r.aggregator, err = slowestParam(ctx, b, v); err != nil {
@@ -80,28 +84,34 @@ func parseRequest(ctx context.Context, b *core.Backend, v url.Values, traces int
 	if r.durationOf, err = durationOfParam(v); err != nil {
 		return r, err
 	}
-	if r.selection, err = selectionParams(v, w, r.durationOf); err != nil {
+	if r.selection, r.chosen, err = selectionParams(v, w, r.durationOf); err != nil {
 		return r, err
 	}
 	if r.traces, err = route.CountParam(v, "traces", traces, tracestore.MaxPathTraces); err != nil {
 		return r, err
+	}
+	if r.hasSets() {
+		r.traces = min(r.traces, maxSetTraces)
 	}
 	r.all = !selects(v)
 	r.baseline, err = baselineParam(v)
 	return r, err
 }
 
-// conditionParam parses a search without operators between braces, other than ||.
-func conditionParam(v url.Values, name string) (tracestore.Expr, error) {
+// hasSets reports whether the query or the selection depends on the structure of traces.
+func (r *request) hasSets() bool { return r.set != nil || r.chosen != nil }
+
+// conditionParam parses a search. If there is no condition that selects the same spans, it returns
+// the set.
+func conditionParam(v url.Values, name string) (tracestore.Expr, storequery.SpanSet, error) {
 	set, err := httpapi.SetParam(v, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	where, ok := conditionOf(set)
-	if !ok {
-		return nil, httpapi.ParamError(name, errStructure)
+	if where, ok := conditionOf(set); ok {
+		return where, nil, nil
 	}
-	return where, nil
+	return nil, set, nil
 }
 
 // conditionOf returns the condition of a set on each single span and on its trace.
@@ -134,29 +144,31 @@ func durationOfParam(v url.Values) (tracestore.Place, error) {
 // selects reports whether there is a selection.
 func selects(v url.Values) bool { return route.HasSelection(v) || v.Get("sel_slowest") != "" }
 
-// selectionParams parses a box of the heatmap, and a further condition. Without them, everything is
-// selected.
-func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (s tracestore.Selection, err error) {
+// selectionParams parses a box of the heatmap, and a further condition or set. Without them,
+// everything is selected.
+func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (
+	s tracestore.Selection, chosen storequery.SpanSet, err error,
+) {
 	if s.From, err = route.NanosParam(v, "sel_start", w.From); err != nil {
-		return s, err
+		return s, nil, err
 	}
 	if s.To, err = route.NanosParam(v, "sel_end", w.To); err != nil {
-		return s, err
+		return s, nil, err
 	}
-	where, err := conditionParam(v, "sel_q")
+	where, chosen, err := conditionParam(v, "sel_q")
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
 	all := tracestore.And{}
 	if where != nil {
 		all = append(all, where)
 	}
 	if all, err = route.BoundDuration(all, v, "sel_min", durationOf, tracestore.Ge); err != nil {
-		return s, err
+		return s, nil, err
 	}
 	all, err = route.BoundDuration(all, v, "sel_max", durationOf, tracestore.Le)
 	s.Where = all
-	return s, err
+	return s, chosen, err
 }
 
 // run asks the store.

@@ -73,6 +73,44 @@ func TestSlowestSpans(t *testing.T) {
 	}
 }
 
+// TestStructure checks that selections of the same traces have the same answer, however they are
+// written.
+func TestStructure(t *testing.T) {
+	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, calls()))
+	h := httpapi.NewMux("", Routes(b))
+	ask := func(q, selection, more string) string {
+		var a struct {
+			Data struct{ Selected, Rest, Time, Shape, Paths json.RawMessage }
+		}
+		target := fmt.Sprintf("/api/ui/v1/explain?start=%d&end=%d&q=%s&sel_q=%s%s", querytest.Start.UnixNano(),
+			querytest.Start.Add(5*time.Minute).UnixNano(), url.QueryEscape(q), url.QueryEscape(selection), more)
+		w := querytest.Ask(t, h, http.MethodGet, target)
+		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%d %v %s", w.Code, err, w.Body)
+		}
+		return fmt.Sprintf("%s", a.Data)
+	}
+	const slow = `{ span.try = "2" }`
+	for _, more := range []string{"", "&baseline=time", "&baseline=day", "&sel_min=150ms", "&sel_slowest=0.1"} {
+		want := ask("", slow, more)
+		for _, c := range [][2]string{
+			{"", `{ name = "GET /pay" } > ` + slow},
+			{"", `{ kind = server } | count() > 2`},
+			{`{ name = "GET /pay" } >> { kind = client }`, slow},
+			{`{ kind = server } << { kind = client }`, `{ kind = client } | count() = 3`},
+			{`{ kind = client } | count() > 0`, slow},
+		} {
+			if got := ask(c[0], c[1], more); got != want {
+				t.Errorf("search %q, selection %q%s:\n got %s\nwant %s", c[0], c[1], more, got, want)
+			}
+		}
+	}
+	want := ask("", "", "&sel_slowest=0.1")
+	if got := ask(`{ name = "GET /pay" } &>> { kind = client }`, "", "&sel_slowest=0.1"); got != want {
+		t.Errorf("slowest traces:\n got %s\nwant %s", got, want)
+	}
+}
+
 // calls returns 80 traces of a service that calls another one, from the Start of package querytest
 // on, one each second. Of each eight traces the last three are slow, because they retry a call in
 // another region; and 80 traces a day earlier, without slow ones.

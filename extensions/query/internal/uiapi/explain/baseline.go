@@ -8,6 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // baseline selects the traces that selected traces are compared with.
@@ -34,27 +36,53 @@ func baselineParam(v url.Values) (baseline, error) {
 // profile returns the profile of the selected traces and of the baseline.
 func (r request) profile(slot *core.Slot) (tracestore.PathProfile, error) {
 	q := r.query
-	q.Tenant, q.Budget = slot.Tenant(), slot.Budget()
-	options := tracestore.PathOptions{Traces: r.traces}
+	sets := r.sets()
 	if r.baseline == allOthers {
-		return r.store.ProfilePaths(slot.Context(), q, r.selection, options)
+		return r.profilePaths(slot, q, r.selection, sets)
 	}
 	q.From, q.To = later(q.From, r.selection.From), earlier(q.To, r.selection.To)
 	if r.baseline == sameTime {
-		return r.store.ProfilePaths(slot.Context(), q, r.selection, options)
+		return r.profilePaths(slot, q, r.selection, sets)
 	}
 	const day = 24 * time.Hour
-	now, err := r.store.ProfilePaths(slot.Context(), q, r.selection, options)
+	now, err := r.profilePaths(slot, q, r.selection, sets)
 	if err != nil {
 		return now, err
 	}
 	q.From, q.To = q.From.Add(-day), q.To.Add(-day)
-	none := tracestore.Selection{Where: tracestore.Or{}}
-	before, err := r.store.ProfilePaths(slot.Context(), q, none, options)
+	before, err := r.profilePaths(slot, q, nothing, sets)
 	if err != nil {
 		return before, err
 	}
 	return withRest(&now, &before), nil
+}
+
+// nothing is the selection of no trace.
+var nothing = tracestore.Selection{Where: tracestore.Or{}}
+
+// sets returns the sets of the query and of the selection.
+func (r *request) sets() callpath.Sets {
+	switch {
+	case r.chosen == nil:
+		return callpath.Sets{All: r.set, Selected: r.set}
+	case r.set == nil:
+		return callpath.Sets{All: storequery.Select{}, Selected: r.chosen}
+	}
+	part := storequery.Pipeline{Set: r.set, Stages: []storequery.Stage{storequery.Refine{Set: r.chosen}}}
+	return callpath.Sets{All: r.set, Selected: part}
+}
+
+// profilePaths describes the traces of a query and of a selection. The store finds them alone
+// unless they depend on the structure of traces.
+func (r *request) profilePaths(
+	slot *core.Slot, q tracestore.Query, sel tracestore.Selection, sets callpath.Sets,
+) (tracestore.PathProfile, error) {
+	q.Tenant, q.Budget = slot.Tenant(), slot.Budget()
+	options := tracestore.PathOptions{Traces: r.traces}
+	if !r.hasSets() {
+		return r.store.ProfilePaths(slot.Context(), q, sel, options)
+	}
+	return callpath.ProfileSets(slot.Context(), slot.Store(), q, sel, sets, options)
 }
 
 func later(a, b time.Time) time.Time {

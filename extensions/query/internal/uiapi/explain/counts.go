@@ -70,8 +70,7 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 		return out, nil
 	}
 	var durations []uint64
-	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: true,
-		Set: storequery.Select{Where: r.query.Where}}
+	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: true, Set: r.spans()}
 	if r.slowest > 0 {
 		agg.Durations = &durations
 	}
@@ -88,6 +87,14 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 		r.selectFrom(least)
 	}
 	return out, nil
+}
+
+// spans returns the set of the spans that the query finds.
+func (r *request) spans() storequery.SpanSet {
+	if r.set != nil {
+		return r.set
+	}
+	return storequery.Select{Where: r.query.Where}
 }
 
 // countedShare returns the share of the spans, or traces, that were counted.
@@ -107,7 +114,7 @@ func (r *request) selectSlowestSpans(slot *core.Slot) (tracestore.Reasons, error
 	}
 	var durations []uint64
 	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Where: limit.near,
-		Set: storequery.Select{Where: r.query.Where}, Durations: &durations}
+		Set: r.spans(), Durations: &durations}
 	found, err := slot.Aggregate(&agg)
 	if err != nil {
 		return nil, err
@@ -141,7 +148,7 @@ type slowestLimit struct {
 // findLimit finds the bucket of a histogram with the minimum duration of the slowest spans. Only
 // spans in this bucket must then be examined one by one.
 func (r *request) findLimit(slot *core.Slot) (limit slowestLimit, _ error) {
-	if _, ofTrace := storequery.PlacesOf(r.query.Where); ofTrace {
+	if _, ofTrace := storequery.PlacesOf(r.query.Where); ofTrace || r.set != nil {
 		return limit, nil
 	}
 	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Where: r.query.Where}
@@ -212,7 +219,7 @@ func (n *counts) selected(r *request) (float64, bool) {
 		return 0, false
 	case r.slowest > 0:
 		return n.slowest, true
-	case r.query.Where == nil && selectsErrors(r.selection):
+	case r.query.Where == nil && !r.hasSets() && selectsErrors(r.selection):
 		return n.failed, true
 	case r.all:
 		return n.traces, true

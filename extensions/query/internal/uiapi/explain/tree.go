@@ -23,11 +23,10 @@ func (r request) tree(slot *core.Slot) (any, tracestore.Reasons, error) {
 		return nil, nil, err
 	}
 	q := r.query
-	q.Tenant, q.Budget = slot.Tenant(), slot.Budget()
 	q.From, q.To = later(q.From, r.selection.From), earlier(q.To, r.selection.To)
 	q.Where = tracestore.And{q.Where, r.selection.Where}
-	none := tracestore.Selection{Where: tracestore.Or{}}
-	sample, err := r.store.ProfilePaths(slot.Context(), q, none, tracestore.PathOptions{Traces: r.traces})
+	selected := r.sets().Selected
+	sample, err := r.profilePaths(slot, q, nothing, callpath.Sets{All: selected, Selected: selected})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Explanation } from '../../../api/explain';
 import { spansOf } from '../../../query/edit';
-import { hasStructure, withSet } from '../../../query/sets';
+import { withSet } from '../../../query/sets';
 import { Button } from '../../../shell/controls';
 import { count, iso } from '../../../shell/format';
 import { announce } from '../../../shell/live-region';
@@ -22,13 +22,11 @@ import { Values } from './values';
 import css from './explain.module.css';
 
 /** How the selected traces differ from the others: attributes, time and shape. */
-export default function ExplainTab({ run, onRun }: TabProps) {
+export default function ExplainTab({ run }: TabProps) {
   const params = explainParams(run, view.value);
-  const structure = hasStructure(run.q);
-  const answer = useRequest<Explanation>(params && !structure ? 'explain' : null, params ?? {}, { maxAge: 300_000 });
+  const answer = useRequest<Explanation>(params ? 'explain' : null, params ?? {}, { maxAge: 300_000 });
   const { data, loading } = answer;
   useEffect(() => { if (data && !loading) announce(announcementOf(data)); }, [data, loading]);
-  if (structure) return <div class={css.notice}><Empty title={t('Explain works only for searches without >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
   if (!params) return <Unselected />;
   return (
     <div class={css.tab} data-explained>

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ExplainSide } from '../../../api/explain';
 import type { TraceTree } from '../../../api/tree';
 import { spansOf } from '../../../query/edit';
-import { hasStructure, withSet } from '../../../query/sets';
+import { withSet } from '../../../query/sets';
 import { Button, classes } from '../../../shell/controls';
 import { about, axisDuration, count, duration, fixed, percent, percentile, share } from '../../../shell/format';
 import { Icon } from '../../../shell/icons';
@@ -11,7 +11,7 @@ import { useRovingRows } from '../../../shell/roving';
 import { serviceLabel } from '../../../shell/service';
 import { serviceColor } from '../../../shell/service-color';
 import { ServiceSwatch } from '../../../shell/service-mark';
-import { AnswerState, Empty, Messages, Partial, Progress } from '../../../shell/states';
+import { AnswerState, Messages, Partial, Progress } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
 import { link, view } from '../../../shell/url';
 import { useRequest } from '../../../shell/use-request';
@@ -24,13 +24,11 @@ import css from './tree.module.css';
 const firstRows = 200;
 
 /** The selected traces, or all that match, as one tree: a row for each path of services and operations. */
-export default function TreeTab({ run, onRun }: TabProps) {
-  const structure = hasStructure(run.q);
+export default function TreeTab({ run }: TabProps) {
   const params = explainParams(run, { ...view.value, base: '' }) ?? { q: run.q, start: run.start, end: run.end };
-  const answer = useRequest<TraceTree>(structure ? null : 'tree', params, { maxAge: 300_000 });
+  const answer = useRequest<TraceTree>('tree', params, { maxAge: 300_000 });
   const { data, loading } = answer;
   useEffect(() => { if (data && !loading) announce(tn(data.paths.parent.length, '{n} call path', '{n} call paths', { n: count(data.paths.parent.length) })); }, [data, loading]);
-  if (structure) return <div class={css.notice}><Empty title={t('The tree works only for searches without >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
   return (
     <div class={css.tab}>
       <Progress active={loading} label={t('Reading traces')} />
