@@ -173,6 +173,7 @@ func TestDeletedBeforeItsLog(t *testing.T) {
 
 // TestClockJumps: spans do not expire because the clock was set forward or back.
 func TestClockJumps(t *testing.T) {
+	soak.SkipIfRaced(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetup(vfstest.NewMem())
 		e := s.open(t)

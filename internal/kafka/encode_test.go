@@ -18,6 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
@@ -191,6 +192,7 @@ func checkRequests(t testing.TB, b *otlpdata.Batch, records *Records, o EncodeOp
 }
 
 func TestEncode(t *testing.T) {
+	soak.SkipIfRaced(t)
 	var chunks []*otlpdata.Batch
 	for r := range bench.New(1, time.Unix(1_700_000_000, 0)).Requests(600, 100) {
 		chunks = append(chunks, fromOTLP(t, r.Body))

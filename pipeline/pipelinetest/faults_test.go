@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // fault is a faulty component, and the failure that names its fault.
@@ -182,6 +183,7 @@ func mixing() *subject {
 // TestPlantedFaults checks that the suite catches every planted fault, with a failure that names
 // it.
 func TestPlantedFaults(t *testing.T) {
+	soak.SkipIfRaced(t)
 	joined := joinedFaults()
 	all := slices.Concat(joined, contentFaults(), behaviorFaults(t))
 	if len(all) < 20 || len(joined) < 10 {

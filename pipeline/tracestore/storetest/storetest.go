@@ -35,11 +35,22 @@ type Several interface {
 }
 
 // Store runs the suite. open is called once for each check. It returns an empty store with a
-// capacity of at least 50,000 small spans, and closes it with tb.Cleanup.
+// capacity of at least 50,000 small spans, and closes it with tb.Cleanup. In `make race`, it leaves
+// out voluminous checks.
 func Store(t *testing.T, open func(tb testing.TB) Subject) {
 	for _, c := range checks() {
+		if soak.Raced() && slices.Contains(voluminous, c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) { c.run(newSuite(t, open(t))) })
 	}
+}
+
+// voluminous are checks of many spans whose code other checks race. With the race detector, they
+// take as long as all others.
+var voluminous = []string{
+	"a trace of 10,000 spans", "span sets on long traces", "span sets with few matches", "facet limits and samples",
+	"samples of path profiles",
 }
 
 // Variant runs parts of the suite for another configuration of a store that Store already tests:

@@ -83,7 +83,7 @@ func TestKeptCounts(t *testing.T) {
 	}
 	rounds := 20
 	if soak.Raced() { // make test-long runs all
-		rounds = 15
+		rounds = 5
 	}
 	for _, limit := range []int64{8 << 20, 200 << 10} {
 		s.counts = newCountCache(limit)
