@@ -28,7 +28,7 @@ func (r *run) aggregation(set storequery.SpanSet, w core.Window) core.Aggregatio
 // measureOf returns what groups must hold for a function.
 func measureOf(f traceql.MetricsFunction) tracestore.Measure {
 	switch {
-	case f == traceql.MetricsQuantile, f == traceql.MetricsHistogram:
+	case isDistribution(f):
 		return tracestore.MeasureDistribution
 	case f.HasField():
 		return tracestore.MeasureTotals
@@ -122,7 +122,7 @@ func (r *run) seriesOf(s *traceql.MetricsStage, g *tracestore.Group, labels []La
 	if len(numbers) == 0 {
 		numbers = make([]tracestore.Numbers, len(r.times))
 	}
-	if len(s.By) == 0 && s.Function != traceql.MetricsQuantile && s.Function != traceql.MetricsHistogram {
+	if len(s.By) == 0 && !isDistribution(s.Function) {
 		labels = []Label{{nameLabel, otlpdata.StringValue(string(s.Function))}}
 	}
 	one := Series{Labels: labels, Samples: make([]float64, len(r.times))}
@@ -185,14 +185,18 @@ func histogramOf(labels []Label, numbers []tracestore.Numbers, scale, share floa
 			if !known {
 				at = len(out)
 				index[octave] = at
-				bound := tracestore.NumberBucketEnd(octave) * scale
-				out = append(out, Series{Labels: append(slices.Clip(labels), Label{"__bucket", otlpdata.DoubleValue(bound)}),
-					Samples: make([]float64, len(numbers))})
+				bound := otlpdata.DoubleValue(bucketBound(b.Bucket, scale))
+				out = append(out, Series{Labels: append(slices.Clip(labels), Label{"__bucket", bound}), Samples: make([]float64, len(numbers))})
 			}
 			out[at].Samples[i] += float64(b.Count) / share
 		}
 	}
 	return out
+}
+
+// bucketBound returns the value of the label of the series to which a bucket belongs.
+func bucketBound(bucket int, scale float64) float64 {
+	return tracestore.NumberBucketEnd(octaveOf(bucket)) * scale
 }
 
 // octaveOf returns the last bucket of the octave to which a bucket belongs.

@@ -236,8 +236,12 @@ func dataSourceRequests() []grafanaRequest {
 		all = append(all, series(q.name, q.q, "", q.check), series(q.name+", with a step", q.q, "60s", q.check),
 			grafanaRequest{q.name + ", instant", "api/metrics/query", grafanaRange("q", q.q), "application/json", hasInstant})
 	}
-	all = append(all, grafanaRequest{"exemplars", "api/metrics/query_range", grafanaRange("q", "{} | rate()", "exemplars", "20"),
-		"application/json", hasExemplars})
+	for _, q := range []string{
+		"{} | rate()", "{kind=server} | quantile_over_time(duration, .5, .9) by (kind)", "{} | histogram_over_time(duration)",
+	} {
+		all = append(all, grafanaRequest{"exemplars of " + q, "api/metrics/query_range", grafanaRange("q", q, "exemplars", "20"),
+			"application/json", hasExemplars})
+	}
 	return all
 }
 

@@ -389,6 +389,34 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
+// TestExemplarsOfDistributions checks that the exemplars of quantiles belong to the nearest one,
+// and those of a histogram to their bucket.
+func TestExemplarsOfDistributions(t *testing.T) {
+	h := api(t, querytest.FullStore{Store: querytest.NewStore(spansAt(t, "1 n=1 k=a", "2 n=2", "3 n=90", "4 n=100 k=a", "5 n=x", "31 n=7"))})
+	for q, want := range map[string]string{
+		`{} | quantile_over_time(span.n, .25, 1)`:           "0.25 1:1, 0.25 2:2, 0.25 6:7, 1 3:90, 1 4:100",
+		`{} | quantile_over_time(span.n, .25, 1) by (.k)`:   "0.25 1:1, 0.25 2:2, 0.25 6:7, 1 3:90, 1 4:100",
+		`{} | histogram_over_time(span.n)`:                  "1 1:1, 128 3:2, 128 4:2, 2 2:1, 8 6:1",
+		`{} | histogram_over_time(span.n) by (.k)`:          "1 1:1, 128 3:1, 128 4:1, 2 2:1, 8 6:1",
+		`{} | quantile_over_time(traceDuration, .5)`:        "",
+		`{ .k = "a" } | quantile_over_time(duration, 1)`:    "1 1:0.1, 1 4:0.1",
+		`{ root } | histogram_over_time(duration) by (.k)`:  "0.134217728 1:2, 0.134217728 2:3, 0.134217728 3:3, 0.134217728 4:2, 0.134217728 5:3, 0.134217728 6:1",
+		`({} | histogram_over_time(span.n) by (.k)) > 1`:    "",
+		`2 * ({ .k = "a" } | quantile_over_time(span.n,1))`: "1 1:2, 1 4:200",
+	} {
+		var got []string
+		for _, s := range series30(t, h, q, 20).Series {
+			last := s.Labels[len(s.Labels)-1].Value
+			for _, e := range s.Exemplars {
+				got = append(got, fmt.Sprint(last.GetDoubleValue())+" "+e.Labels[0].Value.GetStringValue()+":"+fmt.Sprint(e.Value))
+			}
+		}
+		if slices.Sort(got); strings.Join(got, ", ") != want {
+			t.Errorf("%s has the exemplars %q, want %q", q, strings.Join(got, ", "), want)
+		}
+	}
+}
+
 func TestMetricsRefused(t *testing.T) {
 	h := api(t, marketStore(t, ""))
 	const tooLong, asStored = "step of 25h0m0s exceeds the maximum allowed duration of 24h0m0s",
