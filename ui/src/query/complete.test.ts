@@ -26,6 +26,9 @@ describe('completion', () => {
     ['{ a.b = 1 && ¦ }', 'field', '', ''],
     ['{ error } ¦', 'structural', '', ''],
     ['{ error } >> ¦', 'set', '', ''],
+    ['{ error } | ¦', 'stage', '', ''],
+    ['{ error } | ra¦', 'stage', 'ra', ''],
+    ['{ error } | max_over_time(dur¦', 'field', 'dur', ''],
     ['{ error } | select(.a, .b¦)', 'field', '.b', ''],
     ['({ error }) ¦', 'structural', '', ''],
   ])('%s', (text, kind, prefix, field) => {

@@ -5,7 +5,7 @@ import { isComparison, isOp, lex, type Token } from './lex';
 
 /** What completes the text at the caret. The range `begin` to `end` is replaced. */
 export interface Context {
-  kind: 'field' | 'operator' | 'value' | 'logical' | 'set' | 'structural';
+  kind: 'field' | 'operator' | 'value' | 'logical' | 'set' | 'structural' | 'stage';
   begin: number;
   end: number;
   /** Text in the range before the caret, without quotes. */
@@ -54,10 +54,10 @@ function kindAfter(done: Token[]): Context['kind'] {
   return last.kind === 'operator' ? 'field' : 'logical';
 }
 
-/** After the first set: within select(...), between sets, or after a set. */
+/** After the first set: after `|`, within the brackets of a stage, between sets, or after a set. */
 function outside(done: Token[], last: Token): Context['kind'] {
   const bar = done.findIndex((t) => isOp(t, '|'));
-  if (bar >= 0) return isOp(last, '|') || isOp(last, ')') ? 'structural' : 'field';
+  if (bar >= 0) return isOp(last, '|') ? 'stage' : isOp(last, ')') ? 'structural' : 'field';
   return isOp(last, '}') || isOp(last, ')') ? 'structural' : 'set';
 }
 

@@ -54,10 +54,16 @@ export function localSuggestions(c: Context): Suggestions | null {
     case 'set': return of(t('Spans'), [['{ }', '{ ', t('spans with these conditions'), true]]);
     case 'structural': return of(t('After a set of spans'), [['>>', '>> { ', t('descendants of these spans'), true], ['>', '> { ', t('children of these spans'), true],
       ['&&', '&& { ', t('traces with both'), true], ['||', '|| { ', t('traces with one of them'), true], ['| select(', '| select(', t('more columns'), true]]);
+    case 'stage': return of(t('After a set of spans'), stages.map((s) => [s.trim(), s, '', true]));
     case 'value': return localValues(c, of);
     case 'field': return null;
   }
 }
+
+const stages = [
+  'rate() ', 'count_over_time() ', ...['sum', 'avg', 'min', 'max', 'quantile', 'histogram'].map((f) => f + '_over_time('),
+  'compare({ ', 'topk(', 'count() ', 'by(', 'select(',
+];
 
 const durations = ['1ms', '10ms', '100ms', '500ms', '1s', '5s', '30s', '1m'];
 
