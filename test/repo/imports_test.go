@@ -33,6 +33,7 @@ var allowedImports = map[string][]string{
 	"pipeline/tracestore":            {"pipeline/otlpdata", "pipeline/tracestore/failure"},
 	"pipeline/tracestore/failure":    {"pipeline/otlpdata"},
 	"pipeline/tracestore/storequery": {"pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/failure"},
+	"pipeline/tracestore/aggregates": {"pipeline/tracestore", "pipeline/tracestore/storequery"},
 	"pipeline/tracestore/callpath":   {"pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/storequery"},
 	"pipeline/tracestore/storeadmin": {"pipeline", "pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/storage":               {"+pipeline/storage"},

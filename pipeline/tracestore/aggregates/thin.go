@@ -1,4 +1,4 @@
-package multistore
+package aggregates
 
 import (
 	"math"
