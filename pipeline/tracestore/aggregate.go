@@ -15,7 +15,7 @@ import (
 // are stored.
 type Aggregator interface {
 	// Aggregate describes the spans that start within the window of q and for which q.Where holds.
-	// Limit and After are ignored.
+	// Limit and After are ignored. The fields of a have no Names: package aggregates counts those.
 	//
 	// Budget.Spans limits the number of spans examined one by one. If there are more, the store
 	// examines a sample that is spread over the window and independent of the content of spans, and

@@ -206,7 +206,7 @@ func needed(dst []Expr, o Operand) []Expr {
 	switch o := o.(type) {
 	case Field:
 		if !o.OfTrace() {
-			return append(dst, Cond{Field: o, Op: Exists})
+			return append(dst, Cond{Field: o, Op: Exists}.WithoutNames())
 		}
 	case Arithmetic:
 		return needed(needed(dst, o.Left), o.Right)

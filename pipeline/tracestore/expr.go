@@ -4,7 +4,9 @@ import (
 	"context"
 	"iter"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -32,6 +34,24 @@ type Cond struct {
 	Value Literal
 }
 
+// WithoutNames returns an equivalent condition on fields without Names.
+func (c Cond) WithoutNames() Expr {
+	if c.Field.Names == "" {
+		return c
+	}
+	var any Or
+	var absent And // the names before this one
+	for c.Field = range c.Field.EachName() {
+		if c.Op == Exists && c.Value.Kind == 0 || len(absent) == 0 {
+			any = append(any, c)
+		} else {
+			any = append(any, append(slices.Clip(absent), c))
+		}
+		absent = append(absent, Not{Cond{Field: c.Field, Op: Exists}})
+	}
+	return any
+}
+
 func (And) isExpr()     {}
 func (Or) isExpr()      {}
 func (Not) isExpr()     {}
@@ -42,9 +62,43 @@ func (Compare) isExpr() {}
 type Field struct {
 	Place Place
 	Key   string // of an attribute; "" for properties
+	// Names, unless empty, are all keys of an attribute that was renamed, as returned by JoinNames.
+	// The values are those of the first key that the span has; Key is then only what users see.
+	Names string
 	// Parent means the first value in the parent of the span; see Span.Parent. Like fields of the
 	// trace, such fields are only in conditions of the search language.
 	Parent bool
+}
+
+// JoinNames returns the value of Field.Names for keys, the preferred one first.
+func JoinNames(keys ...string) string { return strings.Join(keys, "\x00") }
+
+// EachName yields a field for each of the Names, or f itself if it has none.
+func (f Field) EachName() iter.Seq[Field] {
+	return func(yield func(Field) bool) {
+		if f.Names == "" {
+			yield(f)
+			return
+		}
+		for key := range strings.SplitSeq(f.Names, "\x00") {
+			if !yield(Field{Place: f.Place, Key: key, Parent: f.Parent}) {
+				return
+			}
+		}
+	}
+}
+
+// IsNewer reports whether Key is preferred to another one of the Names.
+func (f Field) IsNewer(than string) bool {
+	for name := range f.EachName() {
+		switch name.Key {
+		case than:
+			return false
+		case f.Key:
+			return true
+		}
+	}
+	return false
 }
 
 // OfTrace reports whether values depend on the whole trace.

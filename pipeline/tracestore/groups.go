@@ -260,7 +260,8 @@ func (g *GroupQuery) check(q Query) error {
 		if err := g.checkField(f, "group by"); err != nil {
 			return err
 		}
-		if slices.Contains(g.By[:i], f) {
+		same := func(o Field) bool { return o == f || f.Names != "" && o.Place == f.Place && o.Names == f.Names }
+		if slices.ContainsFunc(g.By[:i], same) {
 			return fmt.Errorf("duplicate field to group by: place %d, key %q", f.Place, f.Key)
 		}
 	}

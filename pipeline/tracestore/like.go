@@ -19,7 +19,8 @@ const likeStep = 4 << 10
 
 // WithContext returns an expression that is equivalent to e until ctx ends. After that, Like
 // examines only the beginning of a value, and its result may be wrong: check ctx before using
-// results.
+// results. Its conditions have no [Field.Names], except those on parents, so that stores need not
+// support them.
 func WithContext(ctx context.Context, e Expr) Expr {
 	switch e := e.(type) {
 	case And:
@@ -32,6 +33,9 @@ func WithContext(ctx context.Context, e Expr) Expr {
 		if e.Op == Like {
 			e.Value.ctx = ctx
 			e.Value.time = newPatternCost(ctx, e.Value.Regexp)
+		}
+		if !e.Field.Parent {
+			return e.WithoutNames()
 		}
 		return e
 	case Compare:

@@ -113,6 +113,10 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 		}
 		return
 	}
+	if f.Names != "" {
+		f.visitNames(s, yield)
+		return
+	}
 	if f.Place.known() && places[f.Place].value != nil {
 		if v, ok := places[f.Place].value(s); ok {
 			yield(v)
@@ -159,6 +163,20 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 		}
 	case AnyText:
 		visitText(s, yield)
+	}
+}
+
+// visitNames visits the values of the first name that the span has.
+func (f Field) visitNames(s Span, yield func(otlpdata.Value) bool) {
+	for one := range f.EachName() {
+		found := false
+		one.visit(s, func(v otlpdata.Value) bool {
+			found = true
+			return yield(v)
+		})
+		if found {
+			return
+		}
 	}
 }
 

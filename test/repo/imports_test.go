@@ -46,8 +46,8 @@ var allowedImports = map[string][]string{
 	"pipeline/otelcol":        {"pipeline", "pipeline/internal/config/yamltree", "pipeline/otlpdata", "pipeline/sampling"},
 	"pipeline/pipelinetest":   {"pipeline", "pipeline/app", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest": {
-		"pipeline/soak", "pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/callpath",
-		"pipeline/tracestore/storequery",
+		"pipeline/soak", "pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/aggregates",
+		"pipeline/tracestore/callpath", "pipeline/tracestore/storequery",
 	},
 	"receivers":      {"+pipeline", "+internal/wire", "+internal/translate", "internal/kafka"},
 	"processors":     {"+pipeline", "internal/collectorkeys"},

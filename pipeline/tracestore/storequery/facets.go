@@ -210,7 +210,8 @@ func (c *FacetCounter) Merge(o *FacetCounter) {
 
 // Append appends the counts to dst in a form that Add reads. For a field with uncounted values, it
 // appends only the given number of values, in the order of a result, and counts the rest as other
-// values; if the query requests all values, it appends all.
+// values; if the query requests all values, it appends all. The fields must have no
+// [tracestore.Field.Names].
 func (c *FacetCounter) Append(dst []byte, values int) []byte {
 	dst = appendNumbers(dst, one(c.short), c.spans, c.selected)
 	for _, f := range c.fields {
@@ -405,11 +406,16 @@ func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
 		out.Facets = append(out.Facets, f.answer(c.query.Values))
 	}
 	if len(c.query.Fields) == 0 && !c.query.All {
-		slices.SortFunc(out.Facets, func(a, b tracestore.Facet) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Spans, a.Spans), compareFields(a.Field, b.Field))
-		})
+		SortFacets(out.Facets)
 	}
 	return out
+}
+
+// SortFacets sorts facets of a query that names no fields.
+func SortFacets(facets []tracestore.Facet) {
+	slices.SortFunc(facets, func(a, b tracestore.Facet) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Spans, a.Spans), compareFields(a.Field, b.Field))
+	})
 }
 
 // answered returns the fields of the result, and the number of omitted fields.

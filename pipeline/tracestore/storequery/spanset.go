@@ -64,7 +64,7 @@ func (Relation) isSpanSet() {}
 // withContext applies tracestore.WithContext to the conditions of a set.
 func withContext(ctx context.Context, set SpanSet) SpanSet {
 	if s, ok := set.(Select); ok {
-		return Select{tracestore.WithContext(ctx, s.Where)}
+		return Select{simplify(tracestore.WithContext(ctx, s.Where))}
 	}
 	return mapSet(set, func(part SpanSet) SpanSet { return withContext(ctx, part) })
 }

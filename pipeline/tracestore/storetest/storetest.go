@@ -164,6 +164,7 @@ func checks() []check {
 		{"facet limits and samples", checkManyValues},
 		{"groups", checkGroups},
 		{"random aggregates", checkRandomAggregates},
+		{"attributes with several names", checkNames},
 		{"counts of sampled spans", checkSampled},
 		{"feeds", checkFollow},
 		{"outlines", checkOutlines},

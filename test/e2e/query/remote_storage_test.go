@@ -103,7 +103,7 @@ func TestRemoteStores(t *testing.T) {
 			}, "all span fields are returned", "an exhausted budget is reported", "canceled queries", "queries that end within long values",
 				"early stop and writes while reading", "concurrent writers and readers", "random span sets", "random calls",
 				"random rates, errors and durations", "random aggregates", "random path profiles", "random deletions",
-				"random spans and queries", "feeds", "outlines", "versions of traces")
+				"random spans and queries", "feeds", "outlines", "versions of traces", "attributes with several names")
 		})
 	}
 }

@@ -168,6 +168,8 @@ func (a *aggregation) question() string {
 	return string(key)
 }
 
+// appendFields appends fields, which have no [tracestore.Field.Names] here: package aggregates
+// requests each name alone.
 func appendFields(dst []byte, fields []tracestore.Field) []byte {
 	for _, f := range fields {
 		dst = fmt.Appendf(dst, " %d %q", f.Place, f.Key)
@@ -175,6 +177,7 @@ func appendFields(dst []byte, fields []tracestore.Field) []byte {
 	return append(dst, ';')
 }
 
+// appendExpr appends a condition as returned by [tracestore.WithContext], without names.
 func appendExpr(dst []byte, e tracestore.Expr) []byte {
 	switch e := e.(type) {
 	case tracestore.And:

@@ -1,0 +1,123 @@
+package aggregates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// span returns an attribute of spans with several names, the newest first.
+func span(key string, names ...string) tracestore.Field {
+	return tracestore.Field{Place: tracestore.SpanAttribute, Key: key, Names: tracestore.JoinNames(names...)}
+}
+
+// sampledStore has spans with one value of each key. It examines a share of them that depends on
+// the number of conditions.
+type sampledStore struct {
+	spans  map[string]uint64 // by key
+	shares []float64
+	asked  []string
+}
+
+func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	where, _ := q.Where.(tracestore.And)
+	share := s.shares[len(where)]
+	out := &tracestore.Facets{Spans: 1000, Share: share}
+	s.asked = append(s.asked, fmt.Sprint(len(where)))
+	for _, f := range a.Facets.Fields {
+		n := uint64(float64(s.spans[f.Key]) * share)
+		facet := tracestore.Facet{Field: f, Spans: n}
+		if n > 0 {
+			facet.Values, facet.Distinct = []tracestore.FacetValue{{Text: "same", Count: n}}, 1
+		}
+		out.Facets = append(out.Facets, facet)
+		s.asked = append(s.asked, f.Key)
+	}
+	return tracestore.Aggregate{Facets: out, Share: share}, nil
+}
+
+// TestSamplesOfNames checks that counts of names of which different shares of the spans were
+// examined are counts of the share of the result.
+func TestSamplesOfNames(t *testing.T) {
+	for _, c := range []struct {
+		spans map[string]uint64
+		field tracestore.Field
+		asked []string
+		want  uint64 // in a fifth of the spans
+	}{
+		{map[string]uint64{"new": 400, "old": 200}, span("old", "new", "old"), []string{"0", "new", "old", "1", "new", "1", "old"}, 120},
+		{map[string]uint64{"old": 200}, span("new", "new", "old"), []string{"0", "new", "old"}, 40},
+		{nil, span("old", "new", "old"), []string{"0", "new", "old"}, 0},
+	} {
+		store := &sampledStore{spans: c.spans, shares: []float64{0.2, 0.5}}
+		got, err := Aggregate(t.Context(), store, tracestore.Query{}, tracestore.Aggregation{
+			Facets: tracestore.FacetQuery{Values: 5, Fields: []tracestore.Field{c.field}}})
+		if err != nil || len(got.Facets.Facets) != 1 {
+			t.Fatal(got, err)
+		}
+		f := got.Facets.Facets[0]
+		if f.Field != c.field || f.Spans != c.want || c.want > 0 && f.Values[0].Count != c.want || !slices.Equal(store.asked, c.asked) {
+			t.Errorf("%v: %+v, asked %q", c.spans, f, store.asked)
+		}
+	}
+}
+
+// TestManyNames checks that groups by fields with very many combinations of names are refused.
+func TestManyNames(t *testing.T) {
+	store := &sampledStore{spans: make(map[string]uint64), shares: []float64{1}}
+	var by []tracestore.Field
+	for i := range 3 {
+		var names []string
+		for j := range 5 {
+			names = append(names, fmt.Sprint(i, j))
+			store.spans[names[j]] = 1
+		}
+		by = append(by, span(names[0], names...))
+	}
+	_, err := Aggregate(t.Context(), store, tracestore.Query{}, tracestore.Aggregation{Groups: tracestore.GroupQuery{By: by, Limit: 1}})
+	if !errors.Is(err, errManyNames) {
+		t.Error(err)
+	}
+}
+
+// TestJoinFacets checks which facets of a list are joined, and their names.
+func TestJoinFacets(t *testing.T) {
+	names := func(key string) string {
+		switch key {
+		case "a.new", "a.old":
+			return tracestore.JoinNames("a.new", "a.old")
+		case "b.new", "b.middle", "b.old":
+			return tracestore.JoinNames("b.new", "b.middle", "b.old")
+		}
+		return ""
+	}
+	for omitted, want := range [][]tracestore.Field{
+		{span("b.middle", "b.new", "b.middle", "b.old"), {Place: tracestore.Name}, span("a.old", "a.new", "a.old")},
+		{span("b.middle", "b.new", "b.middle", "b.old"), span("a.old", "a.new", "a.old"), {Place: tracestore.Name}},
+	} {
+		found := &tracestore.Facets{Share: 1, Omitted: omitted, Facets: []tracestore.Facet{
+			{Field: span("b.old"), Spans: 60}, {Field: tracestore.Field{Place: tracestore.Name}, Spans: 50},
+			{Field: span("b.middle"), Spans: 40}, {Field: span("a.old"), Spans: 30},
+		}}
+		var counted []tracestore.Field
+		err := JoinFacets(found, tracestore.FacetQuery{Values: 1}, names, func(q tracestore.FacetQuery) (*tracestore.Facets, error) {
+			out := &tracestore.Facets{Share: 1}
+			for i, f := range q.Fields {
+				out.Facets = append(out.Facets, tracestore.Facet{Field: f, Spans: uint64(100 - i)})
+			}
+			counted = q.Fields
+			return out, nil
+		})
+		var got []tracestore.Field
+		for _, f := range found.Facets {
+			got = append(got, f.Field)
+		}
+		if err != nil || !slices.Equal(got, want) || len(counted) != 1+omitted {
+			t.Errorf("%d omitted: %+v, counted %+v, %v", omitted, got, counted, err)
+		}
+	}
+}
