@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/semconv"
 	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/demodata"
@@ -64,6 +65,7 @@ type Config struct {
 
 	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes that the pages /status and /sampling also show."`
 	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data that the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store."`
+	Names         semconv.Config                            `yaml:"attribute_names" doc:"Names of attributes that are one field in searches, counts and lists."`
 	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans, attributes and searches to other systems, shown in the web UI."`
 }
 
@@ -89,6 +91,7 @@ func defaults() Config {
 		MetricsSeries: 1000,
 		Peers:         pipeline.Absent(deployment.DefaultPeersConfig()),
 		Demo:          pipeline.Absent(demodata.DefaultConfig()),
+		Names:         semconv.DefaultConfig(),
 	}
 }
 
@@ -270,7 +273,12 @@ func newDemo(set pipeline.Settings, c *Config, b *core.Backend, tenantHeader str
 }
 
 func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
+	names, err := semconv.New(c.Names)
+	if err != nil {
+		return nil, err
+	}
 	o := core.Options{
+		Names: names,
 		Store: c.Storage.Get(),
 		Limits: core.Limits{
 			Timeout: c.QueryTimeout.Std(), PatternTime: c.MaxPatterns.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,

@@ -66,7 +66,7 @@ func (p *parser) attribute(t token, place tracestore.Place, key string) (field, 
 	if key == otlpdata.FlagsAttribute {
 		return field{}, p.fail(t, "reserved attribute name; no span shows this attribute")
 	}
-	return field{Field: tracestore.Field{Place: place, Key: key}}, nil
+	return field{Field: p.language.Attribute(place, key)}, nil
 }
 
 // isReserved reports whether a name with a dot has a prefix that is not one of attributes.

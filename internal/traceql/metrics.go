@@ -115,9 +115,12 @@ func isMetricsFunction(t token) bool {
 	return slices.ContainsFunc(metricsFunctions, func(f MetricsFunction) bool { return t.isWord(string(f)) })
 }
 
+// ParseMetrics is [Language.ParseMetrics] of the zero value.
+func ParseMetrics(text string) (MetricsQuery, error) { return Language{}.ParseMetrics(text) }
+
 // ParseMetrics parses a metrics query. The error is an [*Error].
-func ParseMetrics(text string) (MetricsQuery, error) {
-	p, err := newParser(text)
+func (l Language) ParseMetrics(text string) (MetricsQuery, error) {
+	p, err := l.parser(text)
 	if err != nil {
 		return MetricsQuery{}, err
 	}

@@ -23,6 +23,7 @@ import (
 //	operand  = { "!" | "-" } ( "(" expr ")" | "exists" "(" field ")" | field | value )
 //	hints    = "with" "(" name "=" value { "," name "=" value } ")"
 type parser struct {
+	language   Language
 	text       string
 	tokens     []token
 	at         int

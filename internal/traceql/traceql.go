@@ -34,9 +34,52 @@ type Query struct {
 // Hint is a name and a value as written in `with (name=value)`, without quotes.
 type Hint struct{ Name, Value string }
 
+// Language is the search language. The zero value takes names of attributes as they are written.
+type Language struct {
+	// Names returns tracestore.Field.Names for the key of an attribute. It may be nil.
+	Names func(key string) string
+}
+
+// Attribute returns the field of an attribute.
+func (l Language) Attribute(p tracestore.Place, key string) tracestore.Field {
+	f := tracestore.Field{Place: p, Key: key}
+	if l.Names != nil {
+		f.Names = l.Names(key)
+	}
+	return f
+}
+
+// WithNames returns a condition that was not parsed with the names of its attributes.
+func (l Language) WithNames(e tracestore.Expr) tracestore.Expr {
+	var parts []tracestore.Expr
+	switch e := e.(type) {
+	case tracestore.And:
+		for _, part := range e {
+			parts = append(parts, l.WithNames(part))
+		}
+		return tracestore.And(parts)
+	case tracestore.Or:
+		for _, part := range e {
+			parts = append(parts, l.WithNames(part))
+		}
+		return tracestore.Or(parts)
+	case tracestore.Not:
+		return tracestore.Not{Expr: l.WithNames(e.Expr)}
+	case tracestore.Cond:
+		if e.Field.Place.HasKey() {
+			e.Field = l.Attribute(e.Field.Place, e.Field.Key)
+		}
+		return e
+	}
+	return e
+}
+
+// Parse is [Language.Parse] of the zero value.
+func Parse(text string) (Query, error) { return Language{}.Parse(text) }
+
 // Parse parses a search. The error is an [*Error].
-func Parse(text string) (Query, error) {
-	p, err := newParser(text)
+func (l Language) Parse(text string) (Query, error) {
+	p, err := l.parser(text)
 	if err != nil {
 		return Query{}, err
 	}
@@ -48,8 +91,8 @@ func Parse(text string) (Query, error) {
 }
 
 // ParseFields parses a comma-separated list of fields, as in select(...). The error is an [*Error].
-func ParseFields(text string) ([]tracestore.Field, error) {
-	p, err := newParser(text)
+func (l Language) ParseFields(text string) ([]tracestore.Field, error) {
+	p, err := l.parser(text)
 	if err != nil {
 		return nil, err
 	}
@@ -63,14 +106,14 @@ func ParseFields(text string) ([]tracestore.Field, error) {
 	return fields, nil
 }
 
-func newParser(text string) (*parser, error) {
+func (l Language) parser(text string) (*parser, error) {
 	if len(text) > MaxText {
 		return nil, tooLong(text)
 	}
 	if !utf8.ValidString(text) {
 		return nil, notUTF8(text)
 	}
-	return &parser{text: text, tokens: tokens(text)}, nil
+	return &parser{language: l, text: text, tokens: tokens(text)}, nil
 }
 
 func tooLong(text string) error {

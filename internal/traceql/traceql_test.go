@@ -212,7 +212,7 @@ func checkField(t *testing.T, name string, want tracestore.Field) {
 }
 
 func TestParseFields(t *testing.T) {
-	got, err := ParseFields("name, span.\"a, b\" ,.c")
+	got, err := Language{}.ParseFields("name, span.\"a, b\" ,.c")
 	want := []tracestore.Field{{Place: tracestore.Name}, {Place: tracestore.SpanAttribute, Key: "a, b"}, {Key: "c"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v", got, err)
@@ -221,7 +221,7 @@ func TestParseFields(t *testing.T) {
 		"": "column 1: ", "name,": "column 6: ", "name kind": "column 6: ", "error": "column 1: ", "\xff": "column 1: ", ".a)": "column 3: ",
 		strings.Repeat("name,", MaxText): "column 16385: ",
 	} {
-		if _, err := ParseFields(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := (Language{}).ParseFields(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/aggregates"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
@@ -86,12 +87,29 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	if err := s.HoldAggregation(a.memory()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
-	if !ofSet {
-		return a.Store.Aggregate(ctx, q, a.Spec)
+	run := func(spec tracestore.Aggregation) (tracestore.Aggregate, error) {
+		return aggregates.Aggregate(ctx, a.Store, q, spec)
 	}
-	q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
-	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, OfTrace: a.OfTrace, Selected: a.Selected, Durations: a.Durations}
-	return storequery.AggregateSet(ctx, s.Store(), q, a.Set, want)
+	if ofSet {
+		q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
+		want := storequery.SetAggregation{Traces: a.Traces, OfTrace: a.OfTrace, Selected: a.Selected, Durations: a.Durations}
+		run = func(spec tracestore.Aggregation) (tracestore.Aggregate, error) {
+			want.Aggregation = spec
+			return storequery.AggregateSet(ctx, s.Store(), q, a.Set, want)
+		}
+	}
+	found, err := run(a.Spec)
+	if err != nil || found.Facets == nil || len(a.Spec.Facets.Fields) > 0 {
+		return found, err
+	}
+	names := s.backend.opts.Names.Of
+	err = aggregates.JoinFacets(found.Facets, a.Spec.Facets, names, func(of tracestore.FacetQuery) (*tracestore.Facets, error) {
+		joined, err := run(tracestore.Aggregation{Facets: of})
+		found.Scanned += joined.Scanned
+		found.Reasons.Add(joined.Reasons...)
+		return joined.Facets, err
+	})
+	return found, err
 }
 
 // countsRelatives reports whether facets or groups need whole traces.

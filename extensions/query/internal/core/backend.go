@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/semconv"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/selftrace"
@@ -62,6 +64,7 @@ type Options struct {
 	Metrics       prometheus.Registerer
 	Tracer        *selftrace.Tracer // nil makes no spans
 	Now           func() time.Time
+	Names         *semconv.Names // of attributes; nil: as they are written
 }
 
 // Backend gives the APIs access to the stores. It is safe for concurrent use.
@@ -101,6 +104,15 @@ func StoreAs[T any](ctx context.Context, b *Backend) (T, bool) {
 
 // SlotAs is like StoreAs, for a query.
 func SlotAs[T any](s *Slot) (T, bool) { return StoreAs[T](s.ctx, s.backend) }
+
+// Language returns the search language for a request. A store that cannot aggregate is one of
+// another program, which finds attributes only by exact name.
+func (b *Backend) Language(ctx context.Context) traceql.Language {
+	if _, ok := StoreAs[tracestore.Aggregator](ctx, b); !ok || b.opts.Names == nil {
+		return traceql.Language{}
+	}
+	return traceql.Language{Names: b.opts.Names.Of}
+}
 
 // HasArchive reports whether traces can be archived.
 func (b *Backend) HasArchive() bool { return b.opts.Archive != nil }

@@ -82,18 +82,35 @@ func listNames[T any](
 	return n, nil
 }
 
-// AttributeKeys returns at most limit attribute keys with a prefix. ok is false if the store does
-// not list attributes. Callers pass the list to Listed.
+// AttributeKeys returns at most limit attribute keys with a prefix. If several are names of one
+// attribute, only the newest is listed. ok is false if the store does not list attributes. Callers
+// pass the list to Listed.
 func (s *Slot) AttributeKeys(prefix string, limit int) (n Names[string], ok bool, err error) {
-	return s.attributes(limit, func(limit int) ([]string, error) {
+	n, ok, err = s.attributes(limit, func(limit int) ([]string, error) {
 		return s.Store().AttributeKeys(s.ctx, s.Tenant(), prefix, limit)
 	})
+	n.List = s.backend.opts.Names.WithoutOlder(n.List)
+	return n, ok, err
 }
 
-// AttributeValues is like AttributeKeys, for the values of a key.
-func (s *Slot) AttributeValues(key, prefix string, limit int) (n Names[string], ok bool, err error) {
-	return s.attributes(limit, func(limit int) ([]string, error) {
-		return s.Store().AttributeValues(s.ctx, s.Tenant(), key, prefix, limit)
+// AttributeValues is like AttributeKeys, for the values of an attribute.
+func (s *Slot) AttributeValues(f tracestore.Field, prefix string, limit int) (n Names[string], ok bool, err error) {
+	return s.attributes(limit, func(limit int) (all []string, err error) {
+		var damage error
+		for of := range f.EachName() {
+			values, err := s.Store().AttributeValues(s.ctx, s.Tenant(), of.Key, prefix, limit)
+			if reasons, err := tracestore.DamageOf(err); err != nil {
+				return nil, err
+			} else if !reasons.Complete() {
+				damage = &tracestore.DamagedError{Reasons: reasons}
+			}
+			if all == nil {
+				all = values
+			} else if len(values) > 0 {
+				all = slices.Compact(slices.Sorted(slices.Values(slices.Concat(all, values))))
+			}
+		}
+		return all[:min(len(all), limit)], damage
 	})
 }
 

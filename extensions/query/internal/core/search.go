@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/internal/translate/pagetoken"
 	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -47,8 +48,8 @@ func (s *Slot) SearchQuery(search *Search) tracestore.Query {
 		limit = most
 	}
 	return tracestore.Query{
-		Tenant: s.Tenant(), From: search.From, To: search.To, Where: search.Where(), Limit: limit, Budget: s.Budget(),
-		After: search.After,
+		Tenant: s.Tenant(), From: search.From, To: search.To, Where: s.Language().WithNames(search.Where()), Limit: limit,
+		Budget: s.Budget(), After: search.After,
 	}
 }
 
@@ -75,11 +76,11 @@ func (s *Search) Where() tracestore.Expr {
 
 // SetFilter sets the condition of a filter, which replaces all other conditions on spans. text is
 // the filter in any form.
-func (s *Search) SetFilter(where tracestore.Expr, text string) error {
+func (s *Search) SetFilter(l traceql.Language, where tracestore.Expr, text string) error {
 	if s.Set != nil || len(s.Where().(tracestore.And)) > 0 {
 		return queryfilter.ErrNotAlone
 	}
-	s.Set, s.SetText = storequery.Select{Where: where}, text
+	s.Set, s.SetText = storequery.Select{Where: l.WithNames(where)}, text
 	return nil
 }
 

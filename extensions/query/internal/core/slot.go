@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -97,6 +98,9 @@ func (s *Slot) Tenant() string { return server.Tenant(s.ctx) }
 
 // Store returns the store that is queried.
 func (s *Slot) Store() Store { return s.backend.opts.Store }
+
+// Language returns the search language for the query.
+func (s *Slot) Language() traceql.Language { return s.backend.Language(s.ctx) }
 
 // Limits returns the configured limits.
 func (s *Slot) Limits() Limits { return s.backend.opts.Limits }

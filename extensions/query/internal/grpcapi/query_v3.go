@@ -52,7 +52,7 @@ func (q *queryV3) GetTrace(r *api_v3.GetTraceRequest, stream tracesStream) error
 
 // FindTraces sends the traces that match a search.
 func (q *queryV3) FindTraces(r *api_v3.FindTracesRequest, stream tracesStream) error {
-	s, err := searchV3(stream.Context(), r.Query)
+	s, err := q.search(stream.Context(), r.Query)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func (q *queryV3) FindTraces(r *api_v3.FindTracesRequest, stream tracesStream) e
 	})
 }
 
-// searchV3 returns the search for parameters.
-func searchV3(ctx context.Context, p *api_v3.TraceQueryParameters) (*core.Search, error) {
+// search returns the search for parameters.
+func (q *queryV3) search(ctx context.Context, p *api_v3.TraceQueryParameters) (*core.Search, error) {
 	if p == nil {
 		return nil, errNoQuery
 	}
@@ -74,7 +74,7 @@ func searchV3(ctx context.Context, p *api_v3.TraceQueryParameters) (*core.Search
 		where, err := queryfilter.Parse(p.Filter)
 		if err == nil {
 			text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(p.Filter) // cannot fail: it was decoded
-			err = s.SetFilter(where, string(text))
+			err = s.SetFilter(q.calls.backend.Language(ctx), where, string(text))
 		}
 		if err != nil {
 			return nil, status.Error(codes.InvalidArgument, "query.filter: "+err.Error())
@@ -90,7 +90,7 @@ func searchV3(ctx context.Context, p *api_v3.TraceQueryParameters) (*core.Search
 
 // FindTraceSummaries sends summaries of the traces that match a search.
 func (q *queryV3) FindTraceSummaries(r *api_v3.FindTraceSummariesRequest, stream summariesStream) error {
-	s, err := searchV3(stream.Context(), r.Query)
+	s, err := q.search(stream.Context(), r.Query)
 	if err != nil {
 		return err
 	}

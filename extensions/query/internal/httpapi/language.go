@@ -13,18 +13,18 @@ import (
 
 // SetParam parses a parameter in the search language. An absent parameter selects all spans. Errors
 // show where the mistake is.
-func SetParam(v url.Values, name string) (storequery.SpanSet, error) {
-	q, err := QueryParam(v, name)
+func SetParam(l traceql.Language, v url.Values, name string) (storequery.SpanSet, error) {
+	q, err := QueryParam(l, v, name)
 	return q.Set, err
 }
 
 // QueryParam is like SetParam, but also returns the fields that the search selects.
-func QueryParam(v url.Values, name string) (traceql.Query, error) {
+func QueryParam(l traceql.Language, v url.Values, name string) (traceql.Query, error) {
 	text := v.Get(name)
 	if text == "" {
 		return traceql.Query{Set: storequery.Select{}}, nil
 	}
-	q, err := traceql.Parse(text)
+	q, err := l.Parse(text)
 	if err != nil {
 		return traceql.Query{}, ParamError(name, detailed(err))
 	}
@@ -32,16 +32,16 @@ func QueryParam(v url.Values, name string) (traceql.Query, error) {
 }
 
 // OptionalSetParam is like SetParam, but returns nil for an absent parameter.
-func OptionalSetParam(v url.Values, name string) (storequery.SpanSet, error) {
+func OptionalSetParam(l traceql.Language, v url.Values, name string) (storequery.SpanSet, error) {
 	if v.Get(name) == "" {
 		return nil, nil
 	}
-	return SetParam(v, name)
+	return SetParam(l, v, name)
 }
 
 // ConditionParam is like SetParam, but returns a condition on single spans.
-func ConditionParam(v url.Values, name string) (tracestore.Expr, error) {
-	set, err := SetParam(v, name)
+func ConditionParam(l traceql.Language, v url.Values, name string) (tracestore.Expr, error) {
+	set, err := SetParam(l, v, name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +54,12 @@ func ConditionParam(v url.Values, name string) (tracestore.Expr, error) {
 
 // ParseFields parses fields of the search language. Each text can hold several, separated by
 // commas.
-func ParseFields(lists ...string) ([]tracestore.Field, error) {
+func ParseFields(l traceql.Language, lists ...string) ([]tracestore.Field, error) {
 	text := strings.Join(lists, ", ")
 	if text == "" {
 		return nil, nil
 	}
-	fields, err := traceql.ParseFields(text)
+	fields, err := l.ParseFields(text)
 	if err != nil {
 		return nil, detailed(err)
 	}

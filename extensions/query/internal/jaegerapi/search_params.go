@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -22,7 +23,7 @@ var (
 
 // parseSearch parses the parameters of GET /api/traces. If a parameter is repeated, the first value
 // is used; of tag, tags and traceID, all values are used. The errors are for the client.
-func parseSearch(v url.Values, now time.Time) (s core.Search, err error) {
+func parseSearch(l traceql.Language, v url.Values, now time.Time) (s core.Search, err error) {
 	s = core.Search{Service: v.Get("service"), Operation: v.Get("operation"), Limit: core.DefaultSearchLimit}
 	if s.From, err = httpapi.MicrosParam(v, "start", now.Add(-core.DefaultSearchLookback)); err != nil {
 		return s, err
@@ -52,7 +53,7 @@ func parseSearch(v url.Values, now time.Time) (s core.Search, err error) {
 	if s.IDs, err = traceIDParams(v["traceID"]); err != nil {
 		return s, err
 	}
-	if s.Set, err = httpapi.OptionalSetParam(v, "q"); err != nil {
+	if s.Set, err = httpapi.OptionalSetParam(l, v, "q"); err != nil {
 		return s, err
 	}
 	return s, checkSearch(&s)

@@ -165,7 +165,7 @@ func (a *API) parseSearchRequest(r *http.Request) (s core.Search, err error) {
 	if err != nil {
 		return s, err
 	}
-	s, err = parseSearch(params, a.backend.Now())
+	s, err = parseSearch(a.backend.Language(r.Context()), params, a.backend.Now())
 	if most := a.backend.Limits().Traces; err == nil && len(s.IDs) > most {
 		err = fmt.Errorf("%d traceID parameters, more than max_limit (%d)", len(s.IDs), most)
 	}

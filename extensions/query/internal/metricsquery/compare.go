@@ -189,13 +189,19 @@ func (c *comparison) add(at, side int, facets []tracestore.Facet) error {
 		if !ok {
 			continue
 		}
-		of := c.fields[f.Field]
+		id := f.Field
+		if id.Names != "" {
+			id.Key = "" // sides and samples may show different names
+		}
+		of := c.fields[id]
 		if of == nil {
 			of = &comparedField{field: f.Field, key: key}
 			for i := range of.sides {
 				of.sides[i] = comparedSide{values: make(map[string]*comparedValue), totals: make([]float64, len(c.times))}
 			}
-			c.fields[f.Field] = of
+			c.fields[id] = of
+		} else if f.Field.IsNewer(of.field.Key) {
+			of.field, of.key = f.Field, key
 		}
 		total, s := f.Spans, &of.sides[side]
 		for _, v := range f.Values {

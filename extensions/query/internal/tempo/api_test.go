@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -269,7 +270,7 @@ func FuzzSearch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q, err := parseSearch(v, querytest.Noon, 50)
+		q, err := parseSearch(traceql.Language{}, v, querytest.Noon, 50)
 		if err != nil {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/metricsquery"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -25,14 +26,14 @@ func (a *API) metricsInstant(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) metrics(w http.ResponseWriter, r *http.Request,
-	parse func(v url.Values, now time.Time, limits core.Limits) (metricsquery.Query, error),
+	parse func(l traceql.Language, v url.Values, now time.Time, limits core.Limits) (metricsquery.Query, error),
 ) {
 	params, err := httpapi.Query(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	q, err := parse(params, a.backend.Now(), a.backend.Limits())
+	q, err := parse(a.backend.Language(r.Context()), params, a.backend.Now(), a.backend.Limits())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -23,8 +23,8 @@ const (
 
 // parseMetricsRange parses the parameters of GET /tempo/api/metrics/query_range. The errors are for
 // the client.
-func parseMetricsRange(v url.Values, now time.Time, limits core.Limits) (q metricsquery.Query, err error) {
-	if q, err = parseMetrics(v, now, limits); err != nil {
+func parseMetricsRange(l traceql.Language, v url.Values, now time.Time, limits core.Limits) (q metricsquery.Query, err error) {
+	if q, err = parseMetrics(l, v, now, limits); err != nil {
 		return q, err
 	}
 	if q.Step, err = stepParam(v, q.To.Sub(q.From)); err != nil {
@@ -42,8 +42,8 @@ func parseMetricsRange(v url.Values, now time.Time, limits core.Limits) (q metri
 }
 
 // parseMetricsInstant is like parseMetricsRange, for GET /tempo/api/metrics/query.
-func parseMetricsInstant(v url.Values, now time.Time, limits core.Limits) (q metricsquery.Query, err error) {
-	if q, err = parseMetrics(v, now, limits); err != nil {
+func parseMetricsInstant(l traceql.Language, v url.Values, now time.Time, limits core.Limits) (q metricsquery.Query, err error) {
+	if q, err = parseMetrics(l, v, now, limits); err != nil {
 		return q, err
 	}
 	return q, q.Check()
@@ -64,8 +64,8 @@ func align(q *metricsquery.Query, now time.Time) {
 }
 
 // parseMetrics parses the parameters that both kinds of queries have.
-func parseMetrics(v url.Values, now time.Time, limits core.Limits) (q metricsquery.Query, err error) {
-	if q.MetricsQuery, err = parseMetricsQuery(v.Get("q")); err != nil {
+func parseMetrics(l traceql.Language, v url.Values, now time.Time, limits core.Limits) (q metricsquery.Query, err error) {
+	if q.MetricsQuery, err = parseMetricsQuery(l, v.Get("q")); err != nil {
 		return q, err
 	}
 	if err := metricsWindow(&q, v, now); err != nil {
@@ -81,8 +81,8 @@ func parseMetrics(v url.Values, now time.Time, limits core.Limits) (q metricsque
 	return q, err
 }
 
-func parseMetricsQuery(text string) (traceql.MetricsQuery, error) {
-	q, err := traceql.ParseMetrics(text)
+func parseMetricsQuery(l traceql.Language, text string) (traceql.MetricsQuery, error) {
+	q, err := l.ParseMetrics(text)
 	var mistake *traceql.Error
 	if !errors.As(err, &mistake) {
 		return q, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/internal/wire/streaming"
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )
@@ -227,7 +228,7 @@ func TestMetricsTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := parseMetricsRange(v, now, limits)
+		q, err := parseMetricsRange(traceql.Language{}, v, now, limits)
 		if got := fmt.Sprint(q.From.Unix(), q.To.Unix(), q.Step.Seconds()); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", query, got, err, want)
 		}

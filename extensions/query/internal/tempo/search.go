@@ -17,7 +17,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	q, err := parseSearch(params, a.backend.Now(), a.backend.Limits().Traces)
+	q, err := parseSearch(a.backend.Language(r.Context()), params, a.backend.Now(), a.backend.Limits().Traces)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -33,7 +33,7 @@ type searchQuery struct {
 
 // parseSearch parses the parameters of a search. The default time range is the same as in the other
 // APIs. The errors are for the client.
-func parseSearch(v url.Values, now time.Time, maxTraces int) (q searchQuery, err error) {
+func parseSearch(l traceql.Language, v url.Values, now time.Time, maxTraces int) (q searchQuery, err error) {
 	if q.window, err = windowParams(v); err != nil {
 		return q, err
 	}
@@ -58,17 +58,17 @@ func parseSearch(v url.Values, now time.Time, maxTraces int) (q searchQuery, err
 	if q.spans == 0 { // no limit
 		q.spans = maxSpans
 	}
-	return q, q.parseConditions(v)
+	return q, q.parseConditions(l, v)
 }
 
 // parseConditions parses q or tags, and the durations.
-func (q *searchQuery) parseConditions(v url.Values) error {
+func (q *searchQuery) parseConditions(l traceql.Language, v url.Values) error {
 	text, tags := v.Get("q"), v.Get("tags")
 	switch {
 	case text != "" && tags != "":
 		return errors.New("can't specify tags and q in the same query")
 	case text != "":
-		parsed, err := traceql.Parse(text)
+		parsed, err := l.Parse(text)
 		if err != nil {
 			if _, wrong := traceql.ParseMetrics(text); wrong == nil {
 				return errors.New("invalid TraceQL query: metrics query; send it to api/metrics/query_range, or leave out the function")
@@ -81,7 +81,7 @@ func (q *searchQuery) parseConditions(v url.Values) error {
 		if err != nil {
 			return invalid("tags", err)
 		}
-		q.set = storequery.Select{Where: where}
+		q.set = storequery.Select{Where: l.WithNames(where)}
 	}
 	long, err := traceDurations(v)
 	if len(long) > 0 {

@@ -69,7 +69,7 @@ func rangeValues(start, end uint32) url.Values {
 
 // Search sends the traces that match.
 func (s *Streaming) Search(r *streaming.SearchRequest, stream grpc.ServerStreamingServer[streaming.SearchResponse]) error {
-	q, err := parseSearch(searchValues(r), s.backend.Now(), s.backend.Limits().Traces)
+	q, err := parseSearch(s.backend.Language(stream.Context()), searchValues(r), s.backend.Now(), s.backend.Limits().Traces)
 	if err != nil {
 		return invalidArgument(err)
 	}
@@ -168,7 +168,7 @@ func valuesValues(r *streaming.SearchTagValuesRequest) url.Values {
 func (s *Streaming) SearchTagValues(
 	r *streaming.SearchTagValuesRequest, stream grpc.ServerStreamingServer[streaming.SearchTagValuesResponse],
 ) error {
-	q, err := parseValues(r.GetTagName(), valuesValues(r), fieldOfTag)
+	q, err := parseValues(s.backend.Language(stream.Context()), r.GetTagName(), valuesValues(r), fieldOfTag)
 	if err != nil {
 		return invalidArgument(err)
 	}
@@ -184,7 +184,7 @@ func (s *Streaming) SearchTagValues(
 func (s *Streaming) SearchTagValuesV2(
 	r *streaming.SearchTagValuesRequest, stream grpc.ServerStreamingServer[streaming.SearchTagValuesV2Response],
 ) error {
-	q, err := parseValues(r.GetTagName(), valuesValues(r), fieldOfSearch)
+	q, err := parseValues(s.backend.Language(stream.Context()), r.GetTagName(), valuesValues(r), fieldOfSearch)
 	if err != nil {
 		return invalidArgument(err)
 	}

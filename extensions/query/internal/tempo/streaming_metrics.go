@@ -36,7 +36,7 @@ func (s *Streaming) MetricsQueryRange(
 	if n := r.GetExemplars(); n > 0 {
 		v.Set("exemplars", strconv.FormatUint(uint64(n), 10))
 	}
-	q, err := parseMetricsRange(v, s.backend.Now(), s.backend.Limits())
+	q, err := parseMetricsRange(s.backend.Language(stream.Context()), v, s.backend.Now(), s.backend.Limits())
 	if err != nil {
 		return invalidArgument(err)
 	}
@@ -47,7 +47,8 @@ func (s *Streaming) MetricsQueryRange(
 func (s *Streaming) MetricsQueryInstant(
 	r *streaming.QueryInstantRequest, stream grpc.ServerStreamingServer[streaming.QueryInstantResponse],
 ) error {
-	q, err := parseMetricsInstant(metricsValues(r.GetQuery(), r.GetStart(), r.GetEnd()), s.backend.Now(), s.backend.Limits())
+	v := metricsValues(r.GetQuery(), r.GetStart(), r.GetEnd())
+	q, err := parseMetricsInstant(s.backend.Language(stream.Context()), v, s.backend.Now(), s.backend.Limits())
 	if err != nil {
 		return invalidArgument(err)
 	}

@@ -49,16 +49,16 @@ func (a *API) tagValuesV2(w http.ResponseWriter, r *http.Request) {
 }
 
 // fieldOfTag returns the field for a key.
-func fieldOfTag(tag string) (tracestore.Field, error) {
+func fieldOfTag(l traceql.Language, tag string) (tracestore.Field, error) {
 	if place, ok := placeOfTag(tag); ok {
 		return tracestore.Field{Place: place}, nil
 	}
-	return tracestore.Field{Place: tracestore.AnyAttribute, Key: tag}, nil
+	return l.Attribute(tracestore.AnyAttribute, tag), nil
 }
 
 // fieldOfSearch parses a field as written in searches.
-func fieldOfSearch(tag string) (tracestore.Field, error) {
-	fields, err := httpapi.ParseFields(tag)
+func fieldOfSearch(l traceql.Language, tag string) (tracestore.Field, error) {
+	fields, err := httpapi.ParseFields(l, tag)
 	if err != nil {
 		return tracestore.Field{}, fmt.Errorf("%w: %w", errNoTag, err)
 	}
@@ -69,11 +69,13 @@ func fieldOfSearch(tag string) (tracestore.Field, error) {
 }
 
 // parseValues parses a request for the values of a tag. field returns the field for the tag.
-func parseValues(tag string, v url.Values, field func(string) (tracestore.Field, error)) (q valuesRequest, err error) {
+func parseValues(
+	l traceql.Language, tag string, v url.Values, field func(traceql.Language, string) (tracestore.Field, error),
+) (q valuesRequest, err error) {
 	if tag == "" {
 		return q, errNoTag
 	}
-	if q.field, err = field(tag); err != nil {
+	if q.field, err = field(l, tag); err != nil {
 		return q, err
 	}
 	if q.window, err = windowParams(v); err != nil {
@@ -82,7 +84,7 @@ func parseValues(tag string, v url.Values, field func(string) (tracestore.Field,
 	if q.limit, err = tagLimit(v); err != nil {
 		return q, err
 	}
-	q.where = narrowing(v.Get("q"))
+	q.where = narrowing(l, v.Get("q"))
 	return q, nil
 }
 
@@ -99,11 +101,11 @@ const valuesSuffix = "/values"
 
 // narrowing returns the condition of a search on single spans, or nil if it has none. Users are
 // still typing the search, so mistakes are ignored.
-func narrowing(text string) tracestore.Expr {
+func narrowing(l traceql.Language, text string) tracestore.Expr {
 	if text == "" {
 		return nil
 	}
-	q, err := traceql.Parse(text)
+	q, err := l.Parse(text)
 	if err != nil {
 		return nil
 	}
@@ -114,7 +116,7 @@ func narrowing(text string) tracestore.Expr {
 	return where
 }
 
-func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func(string) (tracestore.Field, error),
+func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func(traceql.Language, string) (tracestore.Field, error),
 	answer func(dst []byte, slot *core.Slot, q *valuesRequest, texts []string) ([]byte, error),
 ) {
 	if !strings.HasSuffix(r.PathValue("rest"), valuesSuffix) {
@@ -124,7 +126,7 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	v, err := httpapi.Query(r)
 	var q valuesRequest
 	if err == nil {
-		q, err = parseValues(tagOfPath(r), v, field)
+		q, err = parseValues(a.backend.Language(r.Context()), tagOfPath(r), v, field)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -203,7 +205,7 @@ func listValues(slot *core.Slot, q *valuesRequest) (names core.Names[string], er
 	if q.field.Key == "" {
 		return names, nil
 	}
-	names, _, err = slot.AttributeValues(q.field.Key, "", q.limit)
+	names, _, err = slot.AttributeValues(q.field, "", q.limit)
 	return names, err
 }
 

@@ -27,8 +27,9 @@ type facetsAnswer struct {
 
 // facetAnswer is the values of one field.
 type facetAnswer struct {
-	Field    string       `json:"field"` // as in searches
-	Spans    uint64       `json:"spans"` // spans that have the field
+	Field    string       `json:"field"`           // as in searches
+	Names    []string     `json:"names,omitempty"` // of an attribute that was renamed: all names, the newest first
+	Spans    uint64       `json:"spans"`           // spans that have the field
 	Selected uint64       `json:"selected"`
 	Distinct int          `json:"distinct"`
 	Other    uint64       `json:"other"`
@@ -60,7 +61,7 @@ func (a *API) compare(ctx context.Context, v url.Values) (route.Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = route.SelectionParams(v, &agg); err != nil {
+	if err = route.SelectionParams(a.backend.Language(ctx), v, &agg); err != nil {
 		return nil, err
 	}
 	return runFacets(agg)
@@ -73,7 +74,7 @@ func (a *API) facetQuery(ctx context.Context, v url.Values) (agg core.Aggregatio
 	if agg.Spec.Facets.Values, err = route.CountParam(v, "values", defaultFacetValues, tracestore.MaxFacetValues); err != nil {
 		return agg, err
 	}
-	agg.Spec.Facets.Fields, err = httpapi.ParseFields(v["fields"]...)
+	agg.Spec.Facets.Fields, err = httpapi.ParseFields(a.backend.Language(ctx), v["fields"]...)
 	if err != nil {
 		err = httpapi.ParamError("fields", err)
 	}
@@ -121,6 +122,11 @@ func facetOf(f *tracestore.Facet) facetAnswer {
 	out := facetAnswer{
 		Field: traceql.FormatField(f.Field), Spans: f.Spans, Selected: f.Selected, Distinct: f.Distinct, Other: f.Other, Score: f.Score,
 		Values: valueColumns{make([]string, n), make([]uint64, n), make([]uint64, n), make([]float64, n)},
+	}
+	if f.Field.Names != "" {
+		for name := range f.Field.EachName() {
+			out.Names = append(out.Names, traceql.FormatField(name))
+		}
 	}
 	for i := range f.Values {
 		val := &f.Values[i]

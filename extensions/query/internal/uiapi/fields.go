@@ -67,7 +67,8 @@ func (s attributeScope) nameOf(key string) string {
 		return s.prefix + key
 	}
 	if s.prefix == "" {
-		if fields, err := httpapi.ParseFields(key); err == nil && len(fields) == 1 && fields[0].Place == s.place && fields[0].Key == key {
+		fields, err := httpapi.ParseFields(traceql.Language{}, key)
+		if err == nil && len(fields) == 1 && fields[0].Place == s.place && fields[0].Key == key {
 			return key
 		}
 	}
@@ -241,7 +242,7 @@ func (a *API) values(ctx context.Context, v url.Values) (route.Query, error) {
 			}, nil
 		}
 	}
-	fields, err := httpapi.ParseFields(key)
+	fields, err := httpapi.ParseFields(a.backend.Language(ctx), key)
 	if err == nil && len(fields) != 1 {
 		err = errOneField
 	}
@@ -289,7 +290,7 @@ func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (l
 		return nil, errNoValues
 	}
 	return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
-		values, _, err := slot.AttributeValues(f.Key, q.Prefix, q.Limit)
+		values, _, err := slot.AttributeValues(f, q.Prefix, q.Limit)
 		return values, err
 	}, nil
 }

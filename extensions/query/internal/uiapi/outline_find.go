@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -23,7 +24,7 @@ func (a *API) find(w http.ResponseWriter, r *http.Request) {
 	v, err := httpapi.Query(r)
 	var f findParams
 	if err == nil {
-		f, err = parseFind(v)
+		f, err = parseFind(a.backend.Language(r.Context()), v)
 	}
 	if err != nil {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
@@ -45,7 +46,7 @@ type findParams struct {
 }
 
 // parseFind parses `q`: a search, which begins with a brace, or a text.
-func parseFind(v url.Values) (f findParams, err error) {
+func parseFind(l traceql.Language, v url.Values) (f findParams, err error) {
 	q := v.Get("q")
 	switch {
 	case q == "":
@@ -57,7 +58,7 @@ func parseFind(v url.Values) (f findParams, err error) {
 		f.condition.Text = q
 		return f, nil
 	}
-	parsed, err := httpapi.QueryParam(v, "q")
+	parsed, err := httpapi.QueryParam(l, v, "q")
 	f.set = parsed.Set
 	if s, single := parsed.Set.(storequery.Select); single {
 		if _, ofTrace := storequery.PlacesOf(s.Where); !ofTrace {

@@ -32,7 +32,7 @@ type restriction struct {
 // restriction parses `q`, `start` and `end`. It returns nil if there is no `q`, or if the store
 // cannot count spans.
 func (a *API) restriction(ctx context.Context, v url.Values) (*restriction, error) {
-	set, err := httpapi.OptionalSetParam(v, "q")
+	set, err := httpapi.OptionalSetParam(a.backend.Language(ctx), v, "q")
 	if err != nil || set == nil {
 		return nil, err
 	}

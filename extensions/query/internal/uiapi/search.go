@@ -50,7 +50,7 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 	if s.window, err = route.WindowParams(v, a.backend.Now()); err != nil {
 		return s, err
 	}
-	q, err := httpapi.QueryParam(v, "q")
+	q, err := httpapi.QueryParam(a.backend.Language(r.Context()), v, "q")
 	if err != nil {
 		return s, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/internal/translate/queryfilter"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -61,7 +62,7 @@ func parseTraceRequest(r *http.Request) (ref tracestore.TraceRef, raw bool, err 
 }
 
 // parseSearch parses the parameters of a search. The errors are for the client.
-func parseSearch(r *http.Request) (s core.Search, err error) {
+func parseSearch(l traceql.Language, r *http.Request) (s core.Search, err error) {
 	v, err := httpapi.Query(r)
 	if err != nil {
 		return s, err
@@ -90,14 +91,14 @@ func parseSearch(r *http.Request) (s core.Search, err error) {
 	if s.Raw, err = boolParam(v, "query.rawTraces"); err != nil {
 		return s, err
 	}
-	if s.Set, err = httpapi.OptionalSetParam(v, "query.q"); err != nil {
+	if s.Set, err = httpapi.OptionalSetParam(l, v, "query.q"); err != nil {
 		return s, err
 	}
 	s.SetText = v.Get("query.q")
 	if p := v.Get("query.filter"); p != "" {
 		where, err := queryfilter.ParseJSON(p)
 		if err == nil {
-			err = s.SetFilter(where, p)
+			err = s.SetFilter(l, where, p)
 		}
 		if err != nil {
 			return s, malformed("query.filter", err)

@@ -13,7 +13,7 @@ import (
 // summaries serves GET /api/v3/trace-summaries. The whole response is held in memory, because
 // summaries are small and max_limit bounds their number.
 func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
-	search, err := parseSearch(r)
+	search, err := parseSearch(a.backend.Language(r.Context()), r)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return

@@ -29,7 +29,7 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 
 // search serves GET /api/v3/traces.
 func (a *API) search(w http.ResponseWriter, r *http.Request) {
-	s, err := parseSearch(r)
+	s, err := parseSearch(a.backend.Language(r.Context()), r)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return

@@ -39,7 +39,7 @@ type request struct {
 }
 
 // parse parses GET /api/ui/v1/errors.
-func (a *API) parse(_ context.Context, v url.Values) (route.Query, error) {
+func (a *API) parse(ctx context.Context, v url.Values) (route.Query, error) {
 	var r request
 	var err error
 	if r.window, err = route.WindowParams(v, a.backend.Now()); err != nil {
@@ -54,7 +54,7 @@ func (a *API) parse(_ context.Context, v url.Values) (route.Query, error) {
 	if r.byGrowth, err = growthParam(v); err != nil {
 		return nil, err
 	}
-	set, err := httpapi.SetParam(v, "q")
+	set, err := httpapi.SetParam(a.backend.Language(ctx), v, "q")
 	if err != nil {
 		return nil, err
 	}

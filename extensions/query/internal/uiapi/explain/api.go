@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -75,7 +76,7 @@ func parseRequest(ctx context.Context, b *core.Backend, v url.Values, traces int
 		return r, err
 	}
 	r.query.From, r.query.To = w.From, w.To
-	if r.query.Where, r.set, err = conditionParam(v, "q"); err != nil {
+	if r.query.Where, r.set, err = conditionParam(b.Language(ctx), v, "q"); err != nil {
 		return r, err
 	}
 	if r.slowest, r.aggregator, err = slowestParam(ctx, b, v); err != nil {
@@ -84,7 +85,7 @@ func parseRequest(ctx context.Context, b *core.Backend, v url.Values, traces int
 	if r.durationOf, err = durationOfParam(v); err != nil {
 		return r, err
 	}
-	if r.selection, r.chosen, err = selectionParams(v, w, r.durationOf); err != nil {
+	if r.selection, r.chosen, err = selectionParams(b.Language(ctx), v, w, r.durationOf); err != nil {
 		return r, err
 	}
 	if r.traces, err = route.CountParam(v, "traces", traces, tracestore.MaxPathTraces); err != nil {
@@ -103,8 +104,8 @@ func (r *request) hasSets() bool { return r.set != nil || r.chosen != nil }
 
 // conditionParam parses a search. If there is no condition that selects the same spans, it returns
 // the set.
-func conditionParam(v url.Values, name string) (tracestore.Expr, storequery.SpanSet, error) {
-	set, err := httpapi.SetParam(v, name)
+func conditionParam(l traceql.Language, v url.Values, name string) (tracestore.Expr, storequery.SpanSet, error) {
+	set, err := httpapi.SetParam(l, v, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -146,7 +147,7 @@ func selects(v url.Values) bool { return route.HasSelection(v) || v.Get("sel_slo
 
 // selectionParams parses a box of the heatmap, and a further condition or set. Without them,
 // everything is selected.
-func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (
+func selectionParams(l traceql.Language, v url.Values, w core.Window, durationOf tracestore.Place) (
 	s tracestore.Selection, chosen storequery.SpanSet, err error,
 ) {
 	if s.From, err = route.NanosParam(v, "sel_start", w.From); err != nil {
@@ -155,7 +156,7 @@ func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (
 	if s.To, err = route.NanosParam(v, "sel_end", w.To); err != nil {
 		return s, nil, err
 	}
-	where, chosen, err := conditionParam(v, "sel_q")
+	where, chosen, err := conditionParam(l, v, "sel_q")
 	if err != nil {
 		return s, nil, err
 	}
@@ -190,6 +191,7 @@ func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // cannot fail: it reserves 0 bytes
 	defer memory.Release()
 	c := newCounter(memory, r.selection.Where)
+	c.language = slot.Language()
 	if profile.Selected.Traces >= minTraces && profile.Rest.Traces >= minTraces {
 		reasons, err := countAttributes(slot, &profile, c)
 		if err != nil {

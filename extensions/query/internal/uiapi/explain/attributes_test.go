@@ -162,6 +162,43 @@ func TestResourceAttributes(t *testing.T) {
 	}
 }
 
+// TestRenamedAttributes checks that all names of an attribute are one key, and that only the newest
+// name of a span counts.
+func TestRenamedAttributes(t *testing.T) {
+	c := newCounter(nil, nil)
+	c.language.Names = func(key string) string {
+		if key == "size" {
+			return ""
+		}
+		return tracestore.JoinNames("new", "middle", "old")
+	}
+	for i := range 900 {
+		selected, value := i%5 == 0, "a"
+		if selected {
+			value = "b"
+		}
+		kvs := [][]otlpdata.KeyValue{
+			{text("old", value)}, {text("middle", value)}, {text("new", value)},
+			{text("old", "former"), text("new", value)}, {text("new", value), text("middle", "former")},
+			{text("old", "former"), text("middle", value)},
+		}[i%6]
+		if err := c.beginTrace(selected); err != nil {
+			t.Fatal(err)
+		}
+		r := &otlpdata.Resource{Service: "web", Raw: fmt.Append(nil, i%30), Attributes: kvs}
+		c.span(tracestore.Span{Resource: r, Span: &otlpdata.Span{Start: 1, End: 2, Attributes: append(kvs, text("size", "1"))}})
+	}
+	list := c.rankAttributes()
+	if got := describe(list); len(got) != 1 || got[0] != "new = b, new" || list.tested != 2 {
+		t.Errorf("lines %q, %d keys tested", got, list.tested)
+	}
+	for _, k := range c.keys {
+		if k.values["former"] != nil && len(k.values["former"].traces) > 0 {
+			t.Errorf("values of older names count: %v", k.values["former"].traces)
+		}
+	}
+}
+
 // TestMoreSpans checks that values are not listed only because selected traces have more spans,
 // which makes each value more likely.
 func TestMoreSpans(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -41,7 +42,9 @@ type counter struct {
 	charged     int                       // of memory
 	traces      []countedTrace
 	keys        map[keyID]*key
-	values      int // of all keys
+	language    traceql.Language // knows which keys are names of one attribute
+	renamed     map[keyID]*key   // keys with several names, by further names and by joined names
+	values      int              // of all keys
 	omitted     bool
 	generation  int    // number of times that values were forgotten
 	text        []byte // scratch
@@ -71,6 +74,7 @@ type keyID struct {
 // key counts the values of a key.
 type key struct {
 	keyID
+	names   string   // of an attribute that was renamed: see tracestore.Field.Names
 	traces  []uint32 // indexes of counter.traces, ascending
 	values  map[string]*value
 	numbers []float64 // for each of traces, the highest number
@@ -101,7 +105,8 @@ type resourceValues struct {
 // newCounter returns a counter for a selection. It reserves its memory in m, which the caller
 // releases.
 func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
-	c := &counter{account: m, keys: make(map[keyID]*key), resources: make(map[string]resourceValues), calls: newCallIndex()}
+	c := &counter{account: m, keys: make(map[keyID]*key), renamed: make(map[keyID]*key), resources: make(map[string]resourceValues),
+		calls: newCallIndex()}
 	c.chosenBy = make(map[tracestore.Field]bool)
 	for f := range tracestore.Fields(selection) {
 		places := []tracestore.Place{f.Place}
@@ -109,7 +114,9 @@ func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
 			places = []tracestore.Place{tracestore.SpanAttribute, tracestore.ResourceAttribute}
 		}
 		for _, place := range places {
-			c.chosenBy[tracestore.Field{Place: place, Key: f.Key}] = true
+			for name := range f.EachName() {
+				c.chosenBy[tracestore.Field{Place: place, Key: name.Key}] = true
+			}
 		}
 	}
 	return c
@@ -159,7 +166,8 @@ func (c *counter) span(s tracestore.Span) {
 	o := &c.calls
 	for i := range s.Attributes {
 		kv := &s.Attributes[i]
-		if v := c.value(keyID{tracestore.SpanAttribute, kv.Key, ""}, s.Resource.Service, kv.Value); v != nil {
+		v := c.value(keyID{tracestore.SpanAttribute, kv.Key, ""}, s.Resource.Service, kv.Value)
+		if v != nil && !v.key.hasNewer(kv.Key, s.Attributes) {
 			if len(o.occurrences) == cap(o.occurrences) {
 				c.memory += (len(o.occurrences) + 1) * 2 * indexMemory // it doubles
 			}
@@ -185,7 +193,8 @@ func (c *counter) setResource(r *otlpdata.Resource) {
 		if kv.Key == serviceKey {
 			continue // keys are counted per service
 		}
-		if v := c.value(keyID{tracestore.ResourceAttribute, kv.Key, r.Service}, r.Service, kv.Value); v != nil {
+		v := c.value(keyID{tracestore.ResourceAttribute, kv.Key, r.Service}, r.Service, kv.Value)
+		if v != nil && !v.key.hasNewer(kv.Key, r.Attributes) {
 			values = append(values, v)
 		}
 	}
@@ -196,12 +205,31 @@ func (c *counter) setResource(r *otlpdata.Resource) {
 	}
 }
 
+// hasNewer reports whether a span or resource with a name of the key also has a newer one.
+func (k *key) hasNewer(name string, attributes []otlpdata.KeyValue) bool {
+	if k.names == "" {
+		return false
+	}
+	for newer := range (tracestore.Field{Names: k.names}).EachName() {
+		if newer.Key == name {
+			return false
+		}
+		if slices.ContainsFunc(attributes, func(kv otlpdata.KeyValue) bool { return kv.Key == newer.Key }) {
+			return true
+		}
+	}
+	return false
+}
+
 // serviceKey is the attribute that names the service.
 const serviceKey = "service.name"
 
 // value returns the counter of a value, or nil if it is not counted.
 func (c *counter) value(id keyID, service string, v otlpdata.Value) *value {
 	k := c.keys[id]
+	if k == nil {
+		k = c.renamed[id]
+	}
 	if k == nil {
 		if k = c.newKey(id, service); k == nil {
 			return nil
@@ -232,13 +260,26 @@ func (c *counter) newKey(id keyID, service string) *key {
 	if id.key == otlpdata.FlagsAttribute {
 		return nil
 	}
+	attribute := c.language.Attribute(id.place, id.key)
+	joined := keyID{id.place, attribute.Names, id.service}
+	if k := c.renamed[joined]; k != nil {
+		id.key = strings.Clone(id.key)
+		if attribute.IsNewer(k.key) {
+			k.key = id.key
+		}
+		c.renamed[id] = k
+		return k
+	}
 	if len(c.keys) >= maxKeys {
 		c.omitted = true
 		return nil
 	}
 	id.service, id.key = strings.Clone(id.service), strings.Clone(id.key)
-	k := &key{keyID: id, values: make(map[string]*value), owner: strings.Clone(service)}
+	k := &key{keyID: id, values: make(map[string]*value), owner: strings.Clone(service), names: attribute.Names}
 	c.keys[id] = k
+	if k.names != "" {
+		c.renamed[joined] = k
+	}
 	c.memory += keyMemory + len(id.key) + len(service)
 	return k
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -58,7 +59,7 @@ type params struct {
 
 var errOf = errors.New("must be spans or traces")
 
-func parse(r *http.Request) (p params, err error) {
+func parse(l traceql.Language, r *http.Request) (p params, err error) {
 	v, err := httpapi.Query(r)
 	if err != nil {
 		return p, err
@@ -66,7 +67,7 @@ func parse(r *http.Request) (p params, err error) {
 	if p.traces, err = ofParam(v); err != nil {
 		return p, err
 	}
-	p.where, err = httpapi.ConditionParam(v, "q")
+	p.where, err = httpapi.ConditionParam(l, v, "q")
 	return p, err
 }
 
@@ -83,7 +84,7 @@ func ofParam(v url.Values) (bool, error) {
 
 // tail serves GET /api/ui/v1/tail with server-sent events for spans or traces as they are stored.
 func (a *API) tail(w http.ResponseWriter, r *http.Request) {
-	p, err := parse(r)
+	p, err := parse(a.backend.Language(r.Context()), r)
 	store, ok := core.StoreAs[tracestore.Follower](r.Context(), a.backend)
 	switch {
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -36,7 +37,7 @@ func AggregationParams(ctx context.Context, b *core.Backend, v url.Values) (agg 
 	if agg.Window, err = WindowParams(v, b.Now()); err != nil {
 		return agg, err
 	}
-	set, err := httpapi.SetParam(v, "q")
+	set, err := httpapi.SetParam(b.Language(ctx), v, "q")
 	if err != nil {
 		return agg, err
 	}
@@ -68,7 +69,7 @@ func HasSelection(v url.Values) bool {
 
 // SelectionParams parses the area of a heatmap of spans that a user selects, and a further
 // condition.
-func SelectionParams(v url.Values, agg *core.Aggregation) error {
+func SelectionParams(l traceql.Language, v url.Values, agg *core.Aggregation) error {
 	if !HasSelection(v) {
 		return ErrNoSelection
 	}
@@ -80,7 +81,7 @@ func SelectionParams(v url.Values, agg *core.Aggregation) error {
 	if s.To, err = NanosParam(v, "sel_end", agg.Window.To); err != nil {
 		return err
 	}
-	set, err := httpapi.SetParam(v, "sel_q")
+	set, err := httpapi.SetParam(l, v, "sel_q")
 	if err != nil {
 		return err
 	}

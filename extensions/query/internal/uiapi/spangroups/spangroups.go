@@ -37,7 +37,7 @@ func (a *API) parse(ctx context.Context, v url.Values) (route.Query, error) {
 	if err := parseOf(v, &agg); err != nil {
 		return nil, err
 	}
-	if agg.Spec.Groups, err = groupParams(v, agg.Traces); err != nil {
+	if agg.Spec.Groups, err = groupParams(a.backend.Language(ctx), v, agg.Traces); err != nil {
 		return nil, err
 	}
 	if err := agg.Check(); err != nil {
@@ -76,8 +76,8 @@ func parseOf(v url.Values, agg *core.Aggregation) error {
 const maxFields = 2
 
 // groupParams parses `by`, `sort` and `limit`.
-func groupParams(v url.Values, traces bool) (g tracestore.GroupQuery, err error) {
-	if g.By, err = httpapi.ParseFields(v["by"]...); err != nil {
+func groupParams(l traceql.Language, v url.Values, traces bool) (g tracestore.GroupQuery, err error) {
+	if g.By, err = httpapi.ParseFields(l, v["by"]...); err != nil {
 		return g, httpapi.ParamError("by", err)
 	}
 	if len(g.By) == 0 {
