@@ -191,6 +191,8 @@ export interface Facets {
 
 export interface Facet {
   field: string;
+  /** All names of an attribute that was renamed, the newest first. */
+  names?: string[];
   spans: number;
   selected: number;
   distinct: number;

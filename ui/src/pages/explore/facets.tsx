@@ -40,7 +40,7 @@ export default function FacetList({ answer, run, onFilter }: FacetListProps) {
   const named = useMemo(() => namedFields(run.q), [run]);
   const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans, named, data.spans > 0 && data.errors === data.spans) : []), [data, named]);
   const wanted = text.trim().toLowerCase();
-  const shown = wanted ? ordered.filter((f) => f.field.toLowerCase().includes(wanted)) : ordered;
+  const shown = wanted ? ordered.filter((f) => String(f.names ?? f.field).toLowerCase().includes(wanted)) : ordered;
   if (!data) return <AnswerState what={t('Facets')} answer={answer} class={css.notice} rows={8} />;
   return (
     <div class={css.list}>
@@ -103,7 +103,7 @@ function FacetView({ facet, label, spans, share: examined, open: initiallyOpen, 
   return (
     <section class={css.facet} aria-label={label}>
       <h2 data-row>
-        <button type="button" class={css.name} aria-expanded={open} title={tn(facet.distinct, '{field}: on {share} of the matching spans, {distinct} value', '{field}: on {share} of the matching spans, {distinct} values', { field: facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
+        <button type="button" class={css.name} aria-expanded={open} title={tn(facet.distinct, '{field}: on {share} of the matching spans, {distinct} value', '{field}: on {share} of the matching spans, {distinct} values', { field: facet.names?.join(', ') ?? facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
           <span class={css.field}><bdi>{label}</bdi></span>
           <span class={css.distinct}>{tn(facet.distinct, '{n} value', '{n} values', { n: count(facet.distinct) })}</span>
