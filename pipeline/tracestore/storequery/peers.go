@@ -21,10 +21,10 @@ var peersOmitted = tracestore.Because(tracestore.ReasonLimit,
 	"calls to some peers are omitted because there are too many; narrow the time range")
 
 // PeerKeys returns the keys of the span attributes that name a peer, the most specific one first.
-// The keys for databases and queues are from OpenTelemetry's semantic conventions, including the
-// key for databases before 2025.
-func PeerKeys() [4]string {
-	return [...]string{"peer.service", "db.system.name", "db.system", "messaging.system"}
+// The keys are from OpenTelemetry's semantic conventions, including the keys for services and
+// databases before they were renamed.
+func PeerKeys() [5]string {
+	return [...]string{"service.peer.name", "peer.service", "db.system.name", "db.system", "messaging.system"}
 }
 
 // PeerOf returns the name of the peer that a span calls: the value of the first of [PeerKeys] for

@@ -72,7 +72,7 @@ function links(spans: FileSpan[]): Outline['links'] {
 }
 
 /** Attributes that name a called system, the most specific one first. */
-const peerKeys = ['peer.service', 'db.system.name', 'db.system', 'messaging.system'];
+const peerKeys = ['service.peer.name', 'peer.service', 'db.system.name', 'db.system', 'messaging.system'];
 
 /** Calls of systems that have no spans of their own: spans without children that name a peer. */
 function peers(o: Ordered, services: Words): Outline['peers'] {
