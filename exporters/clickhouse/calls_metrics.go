@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -129,9 +128,8 @@ func (q *callQuery) fromMinutes(table string, p minuteParts, further string) str
 		point = fmt.Sprintf("toUInt64(intDiv(minute, %[1]d)) * %[1]d * %[2]d", q.step/minute, minute)
 	}
 	conditions := append([]string{where.Tenant(q.tenant), p.condition(), further}, q.conditions...)
-	return fmt.Sprintf("SELECT %s, %s, tupleElement(sumMap(bucketsMap.bucket, bucketsMap.calls) AS histogram, 1), "+
-		"tupleElement(histogram, 2) FROM %s WHERE %s"+callsInOrder,
-		q.keys("failed", point), saturated("sum(duration)"), table, strings.Join(conditions, " AND "))
+	return fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s"+callsInOrder, q.keys("failed", point), saturated("sum(duration)"),
+		packed("sumMap(bucketsMap.bucket, bucketsMap.calls)"), table, strings.Join(conditions, " AND "))
 }
 
 // fromSpans returns the statement that counts the calls that start within a window.
@@ -142,10 +140,11 @@ func (q *callQuery) fromSpans(table string, w [2]uint64) string {
 	}
 	conditions := append([]string{where.Tenant(q.tenant), where.Window(w[0], w[1])}, q.conditions...)
 	// Counting calls by bucket first is faster than adding up histograms.
-	return fmt.Sprintf("SELECT "+callKeys+", %s, groupArray(call_bucket), groupArray(n) FROM ("+
+	return fmt.Sprintf("SELECT "+callKeys+", %s, %s FROM ("+
 		"SELECT %s, %s AS call_bucket, sum(calls) AS n, sum(toUInt128(duration) * calls) AS time FROM %s WHERE %s "+
 		"GROUP BY "+callKeys+", call_bucket)"+callsInOrder,
-		saturated("sum(time)"), q.keys("status = 'error'", point), where.Bucket("duration"), table, strings.Join(conditions, " AND "))
+		saturated("sum(time)"), packed("groupArray(call_bucket)", "groupArray(n)"), q.keys("status = 'error'", point),
+		where.Bucket("duration"), table, strings.Join(conditions, " AND "))
 }
 
 const (
@@ -182,15 +181,17 @@ const (
 func (e *exporter) readCalls(
 	ctx context.Context, sql string, counter storequery.DurationCounter, memory *tracestore.Memory,
 ) (rows int, err error) {
-	err = e.eachRow(ctx, sql, func(r db.Rows) error {
+	var service, operation, kind string
+	var failed uint8
+	var point, sum uint64
+	var histogram []byte
+	columns := []any{&service, &operation, &kind, &failed, &point, &sum, &histogram}
+	err = e.eachScanned(ctx, sql, columns, func() error {
 		rows++
-		var service, operation, kind string
-		var failed uint8
-		var point, sum uint64
-		var buckets []uint16
-		var counts []uint64
-		if err := r.Scan(&service, &operation, &kind, &failed, &point, &sum, &buckets, &counts); err != nil {
-			return err
+		arrays := packedArrays{rest: histogram}
+		buckets, counts := nextArray[uint16](&arrays), nextArray[uint64](&arrays)
+		if arrays.err != nil {
+			return arrays.err
 		}
 		durations, err := histogramOf(sum, buckets, counts)
 		if err != nil {

@@ -479,15 +479,14 @@ const numberBounds = ", minIf(measured_number, isFinite(measured_number)) AS num
 // groupColumns returns the sums and lists of the columns of groupCounts, in the order of
 // groupRow.counted.
 func (a *aggregation) groupColumns() string {
-	out := "sum(n) AS spans, sum(failed), " + saturated("sum(time)") +
-		", min(first_start), max(last_start), groupArray(bucket), groupArray(part), groupArray(n)"
-	if a.want.Groups.Measure == tracestore.MeasureNone {
-		return out
-	}
+	arrays := []string{"groupArray(bucket)", "groupArray(part)", "groupArray(n)"}
 	if a.want.Groups.Measure == tracestore.MeasureDistribution {
-		out += ", groupArray(number_bucket)"
+		arrays = append(arrays, "groupArray(number_bucket)")
 	}
-	return out + ", groupArray(numbers), groupArray(number_sum), groupArray(number_min), groupArray(number_max)"
+	if a.want.Groups.Measure != tracestore.MeasureNone {
+		arrays = append(arrays, "groupArray(numbers)", "groupArray(number_sum)", "groupArray(number_min)", "groupArray(number_max)")
+	}
+	return "sum(n) AS spans, sum(failed), " + saturated("sum(time)") + ", min(first_start), max(last_start), " + packed(arrays...)
 }
 
 // groupRow is a result row: the spans of a group.
@@ -496,6 +495,7 @@ type groupRow struct {
 	forms, texts                      [tracestore.MaxGroupFields]string
 	spans, errors, sum                uint64
 	first, last                       uint64
+	packed                            []byte // the following arrays
 	buckets, parts                    []uint16
 	counts                            []uint64
 	numberBuckets                     []int32
@@ -511,18 +511,27 @@ func (g *groupRow) targets() (out []any) {
 }
 
 func (g *groupRow) counted() []any {
-	out := []any{&g.spans, &g.errors, &g.sum, &g.first, &g.last, &g.buckets, &g.parts, &g.counts}
-	if g.of.Measure == tracestore.MeasureNone {
-		return out
-	}
+	return []any{&g.spans, &g.errors, &g.sum, &g.first, &g.last, &g.packed}
+}
+
+func (g *groupRow) unpack() error {
+	arrays := packedArrays{rest: g.packed}
+	g.buckets, g.parts, g.counts = nextArray[uint16](&arrays), nextArray[uint16](&arrays), nextArray[uint64](&arrays)
 	if g.of.Measure == tracestore.MeasureDistribution {
-		out = append(out, &g.numberBuckets)
+		g.numberBuckets = nextArray[int32](&arrays)
 	}
-	return append(out, &g.numbers, &g.numberSums, &g.numberMins, &g.numberMax)
+	if g.of.Measure != tracestore.MeasureNone {
+		g.numbers, g.numberSums = nextArray[uint64](&arrays), nextArray[float64](&arrays)
+		g.numberMins, g.numberMax = nextArray[float64](&arrays), nextArray[float64](&arrays)
+	}
+	return arrays.err
 }
 
 // group returns the counts, without values.
 func (g *groupRow) group(parts tracestore.Parts) (out tracestore.Group, err error) {
+	if err := g.unpack(); err != nil {
+		return out, err
+	}
 	out.Errors = g.errors
 	if out.Durations, err = histogramOf(g.sum, g.buckets, g.counts); err != nil || g.spans == 0 {
 		return out, err

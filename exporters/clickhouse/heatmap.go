@@ -117,11 +117,11 @@ func (a *aggregation) readGroups(ctx context.Context, rows string) (found []trac
 	}
 	defer memory.Release()
 	values, names := a.groupValues()
+	histogram := packed("tupleElement(sumMap(bucketsMap.bucket, bucketsMap.spans) AS histogram, 1) AS buckets",
+		"arrayWithConstant(length(buckets), toUInt16(0))", "tupleElement(histogram, 2)")
 	sql := fmt.Sprintf("SELECT %s, sum(bucketed.spans) AS spans, sumIf(bucketed.spans, failed = 1), %s, toUInt64(0), toUInt64(0), "+
-		"tupleElement(sumMap(bucketsMap.bucket, bucketsMap.spans) AS histogram, 1) AS buckets, "+
-		"arrayWithConstant(length(buckets), toUInt16(0)), tupleElement(histogram, 2), toUInt8(spans != sum(calls)) "+
-		"FROM %s AS bucketed WHERE %s%s",
-		values, saturated("sum(duration)"), a.store.db.Table("minutes"), rows, largestGroups(names))
+		"%s, toUInt8(spans != sum(calls)) FROM %s AS bucketed WHERE %s%s",
+		values, saturated("sum(duration)"), histogram, a.store.db.Table("minutes"), rows, largestGroups(names))
 	g := groupRow{of: &a.want.Groups}
 	var adjusted uint8
 	err = a.each(ctx, sql, append(g.targets(), &adjusted), func() error {

@@ -159,6 +159,25 @@ func TestHistogramOf(t *testing.T) {
 	}
 }
 
+func TestPackedArrays(t *testing.T) {
+	const text = "\x02\x01\x00\x00\x01" + "\x01\x07\x00\x00\x00\x00\x00\x00\x00" + "\x00" + "\x01\xff\xff\xff\xff" +
+		"\x01\x00\x00\x00\x00\x00\x00\xf8\x3f"
+	read := func(text string) (out []any, _ error) {
+		p := packedArrays{rest: []byte(text)}
+		out = append(out, nextArray[uint16](&p), nextArray[uint64](&p), nextArray[uint64](&p), nextArray[int32](&p), nextArray[float64](&p))
+		return out, p.err
+	}
+	got, err := read(text)
+	if want := []any{[]uint16{1, 256}, []uint64{7}, []uint64{}, []int32{-1}, []float64{1.5}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read %v, %v; want %v", got, err, want)
+	}
+	for length := range text {
+		if got, err := read(text[:length]); err == nil {
+			t.Errorf("read %v from %d bytes", got, length)
+		}
+	}
+}
+
 func TestScaled(t *testing.T) {
 	for _, c := range [][4]uint64{{100, 1, 4, 25}, {100, 5, 4, 100}, {100, 4, 4, 100}, {math.MaxUint64, 1, 2, math.MaxUint64 / 2},
 		{math.MaxUint64, math.MaxUint64 - 1, math.MaxUint64, math.MaxUint64 - 1}, {7, 0, 0, 7}} {

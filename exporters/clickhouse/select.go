@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -75,6 +76,38 @@ func (e *exporter) eachScanned(ctx context.Context, sql string, to []any, visit 
 		return visit()
 	})
 }
+
+// packed returns the expression of a text with arrays of numbers, or tuples of them, which
+// packedArrays reads. The driver itself reads each element of an array by reflection, which takes
+// much longer.
+func packed(arrays ...string) string {
+	return "formatRow('RowBinary', " + strings.Join(arrays, ", ") + ")"
+}
+
+// packedArrays reads the arrays of a text of packed, in their order.
+type packedArrays struct {
+	rest []byte
+	err  error // the text is too short
+}
+
+// nextArray returns the next array. Its type must be that of the server.
+func nextArray[T uint16 | uint64 | int32 | float64](p *packedArrays) []T {
+	length, size := binary.Uvarint(p.rest)
+	if size <= 0 || length > uint64(len(p.rest)) {
+		p.err = errPacked
+		return nil
+	}
+	array := make([]T, length)
+	read, err := binary.Decode(p.rest[size:], binary.LittleEndian, array)
+	if err != nil {
+		p.err = errPacked
+		return nil
+	}
+	p.rest = p.rest[size+read:]
+	return array
+}
+
+var errPacked = errors.New("packed arrays are too short")
 
 // maxTogetherStatements is the maximum number of concurrent statements of one query.
 const maxTogetherStatements = 4
