@@ -209,8 +209,9 @@ bench-clickhouse: ## measure the ClickHouse store beside the schemas of Jaeger a
 bench-clickhouse-pages: engines ## measure the pages of the web UI over ClickHouse beside the disk store: SPANS (2000000), TURNS (3), PAGES (all), PROFILE=1 for statements
 	TRACING_ENGINES=1 SPANS=$(or $(SPANS),2000000) go test -run '^$$' -timeout 3h -bench '^BenchmarkPages$$' -benchtime 1x ./test/engines/clickhouse/pages
 
-compare-tempo: build ## ask a Grafana Tempo program (TEMPO=path) and this one the same questions over the same spans: SPANS (50000), ONLY=text
-	go run ./test/compare -tempo '$(TEMPO)' -tracing bin/tracing -spans $(or $(SPANS),50000) -only '$(ONLY)'
+compare-tempo: build ## ask a Grafana Tempo program (TEMPO=path) and this one the same questions over the same spans: SPANS (50000) or CAPTURED=folder, QUERIES=file, ONLY=text, TIMES (3)
+	go run ./test/compare -tempo '$(TEMPO)' -tracing bin/tracing -spans $(or $(SPANS),50000) -captured '$(CAPTURED)' \
+	  -queries $(or $(QUERIES),test/compare/queries.txt) -only '$(ONLY)' -times $(or $(TIMES),3)
 
 bench-kafka: engines ## send spans through three Kafka brokers for DURATION (10m) at RATE spans/s (the highest sustained rate): lag, CPU, memory
 	TRACING_ENGINES=1 DURATION=$(or $(DURATION),10m) RATE=$(RATE) go test -run '^$$' -timeout 24h -bench '^BenchmarkEndurance$$' -benchtime 1x ./test/engines/kafka/delivery

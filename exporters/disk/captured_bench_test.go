@@ -3,15 +3,8 @@
 package disk
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
-	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -59,7 +52,10 @@ func BenchmarkSize(b *testing.B) {
 // given number of spans.
 func repeated(tb testing.TB, spans int) iter.Seq[bench.Request] {
 	tb.Helper()
-	all := captured(tb)
+	all, err := bench.Captured("../../test/e2e/query/testdata/real-traces")
+	if err != nil {
+		tb.Fatal(err)
+	}
 	return func(yield func(bench.Request) bool) {
 		for round, done := 0, 0; done < spans; round++ {
 			for _, td := range all {
@@ -77,44 +73,6 @@ func repeated(tb testing.TB, spans int) iter.Seq[bench.Request] {
 			}
 		}
 	}
-}
-
-// captured returns the trace requests of all captured files.
-func captured(tb testing.TB) (all []ptrace.Traces) {
-	tb.Helper()
-	files, err := filepath.Glob("../../test/e2e/query/testdata/real-traces/*.json.gz")
-	if err != nil || len(files) == 0 {
-		tb.Fatalf("no captured traces: %v", err)
-	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for docs := json.NewDecoder(z); ; {
-			var doc json.RawMessage
-			err := docs.Decode(&doc)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				tb.Fatal(err)
-			}
-			if !bytes.Contains(doc, []byte(`"resourceSpans"`)) {
-				continue // logs and metrics
-			}
-			td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(doc)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			all = append(all, td)
-		}
-	}
-	return all
 }
 
 // relabel changes ids and times by the number of the round. References between spans stay intact.

@@ -17,6 +17,11 @@ func TestQueries(t *testing.T) {
 	if err != nil || len(queries) < 150 {
 		t.Errorf("%d queries, want at least 150: %v", len(queries), err)
 	}
+	for _, file := range []string{"captured.txt", "../../extensions/query/internal/tempo/testdata/grafana.txt"} {
+		if queries, err := readQueries(file, ""); err != nil || len(queries) < 50 {
+			t.Errorf("%s: %d queries, want at least 50: %v", file, len(queries), err)
+		}
+	}
 	file := filepath.Join(t.TempDir(), "queries.txt")
 	if err := os.WriteFile(file, []byte("# comment\nsearch { }\n! a reason\n\ntags span\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -24,6 +29,10 @@ func TestQueries(t *testing.T) {
 	queries, err = readQueries(file, "{")
 	if want := (query{"search", "{ }", "search { }", "a reason"}); err != nil || len(queries) != 1 || queries[0] != want {
 		t.Errorf("%+v: %v", queries, err)
+	}
+	request := query{kind: "get", text: "get api/search?q=%7B%7D+"}
+	if got := request.String(); got != "get api/search?q={} " {
+		t.Errorf("request %q", got)
 	}
 	if err := os.WriteFile(file, []byte("find { }\n"), 0o600); err != nil {
 		t.Fatal(err)

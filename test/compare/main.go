@@ -3,9 +3,10 @@
 //
 //	go run ./test/compare -tempo path/to/tempo -tracing bin/tracing
 //
-// Both are started with empty folders, get the spans of test/bench, and answer the queries of
-// queries.txt. A difference that queries.txt explains is printed with its explanation; others are
-// unexplained, and the command fails. The times of both are printed for each query.
+// Both are started with empty folders, get the spans of test/bench or captured ones, and answer the
+// queries of a file in turns. A difference that the file explains is printed with its explanation;
+// others are unexplained, and the command fails. The medians of the times of both are printed for
+// each query.
 package main
 
 import (
@@ -17,9 +18,8 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
-
-	"github.com/tracing-backend/tracing/test/bench"
 )
 
 func main() {
@@ -27,11 +27,12 @@ func main() {
 	flag.StringVar(&o.tempo, "tempo", "", "path of Tempo's program")
 	flag.StringVar(&o.tracing, "tracing", "bin/tracing", "path of this program")
 	flag.StringVar(&o.queries, "queries", "test/compare/queries.txt", "file with the queries")
+	flag.StringVar(&o.captured, "captured", "", "folder with captured traces (OTLP/JSON in *.json.gz) instead of generated spans")
 	flag.StringVar(&o.only, "only", "", "only queries that contain this text")
 	flag.IntVar(&o.spans, "spans", 50_000, "number of spans")
-	flag.IntVar(&o.turns, "turns", 3, "number of times that each query is sent; the fastest is printed")
+	flag.IntVar(&o.times, "times", 3, "number of times that each query is sent; the median time is printed")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := compare(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -40,12 +41,9 @@ func main() {
 }
 
 type options struct {
-	tempo, tracing, queries, only string
-	spans, turns                  int
+	tempo, tracing, queries, captured, only string
+	spans, times                            int
 }
-
-// seed is the seed of the data set.
-const seed = 7
 
 func compare(ctx context.Context, o options) error {
 	if o.tempo == "" {
@@ -65,41 +63,39 @@ func compare(ctx context.Context, o options) error {
 		return err
 	}
 	defer stop()
-	// All spans are in the past, and old enough that no system waits for later ones.
-	begin := time.Now().Add(-10 * time.Minute).Truncate(time.Minute)
-	data := bench.New(seed, begin)
-	end := begin.Add(time.Duration(data.Traces(o.spans)) * time.Second / bench.TracesPerSecond).Truncate(time.Second).Add(10 * time.Second)
+	data, err := newDataSet(o)
+	if err != nil {
+		return err
+	}
 	for _, s := range systems {
-		if err := s.load(ctx, data, o.spans); err != nil {
+		if err := s.load(ctx, data); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	fmt.Println("sent all spans; waiting until searches find them")
+	fmt.Println("sent all spans; waiting until all are counted")
 	for _, s := range systems {
-		if err := s.awaitSpans(ctx, data, o.spans, begin, end); err != nil {
+		if err := s.awaitSpans(ctx, data); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return ask(ctx, o, systems, queries, begin, end)
+	return ask(ctx, o, systems, queries, data)
 }
 
 // ask sends all queries and prints the result.
-func ask(ctx context.Context, o options, systems []*system, queries []query, begin, end time.Time) error {
+func ask(ctx context.Context, o options, systems []*system, queries []query, data *dataSet) error {
 	counts := make(map[string]int)
 	var ratios []float64
 	for _, q := range queries {
 		var answers [2]answer
-		var times [2]time.Duration
-		for range o.turns {
+		var times [2][]time.Duration
+		for range o.times {
 			for i, s := range systems {
 				sent := time.Now()
-				a, err := s.ask(ctx, q, begin, end)
-				if err != nil {
+				var err error
+				if answers[i], err = s.ask(ctx, q, data); err != nil {
 					return fmt.Errorf("%s: %s: %w", s.name, q.text, err)
 				}
-				if took := time.Since(sent); times[i] == 0 || took < times[i] {
-					answers[i], times[i] = a, took
-				}
+				times[i] = append(times[i], time.Since(sent))
 			}
 		}
 		diff := difference(q, answers[0], answers[1])
@@ -113,7 +109,10 @@ func ask(ctx context.Context, o options, systems []*system, queries []query, beg
 			result = "SAME, although a difference is explained"
 		}
 		counts[result]++
-		fmt.Printf("%-11s %6.1f ms %6.1f ms  %s\n", result, millis(times[0]), millis(times[1]), q.text)
+		tempo, ours := median(times[0]), median(times[1])
+		ratio := float64(ours) / float64(tempo)
+		fmt.Printf("%-11s %d %d %8.1f ms %8.1f ms %6.2f  %s\n",
+			result, answers[0].status, answers[1].status, millis(tempo), millis(ours), ratio, q)
 		if diff != "" {
 			fmt.Printf("%12s%s\n", "", diff)
 		}
@@ -121,19 +120,25 @@ func ask(ctx context.Context, o options, systems []*system, queries []query, beg
 			fmt.Printf("%12s(%s)\n", "", q.explanation)
 		}
 		if answers[0].status == 200 && answers[1].status == 200 {
-			ratios = append(ratios, float64(times[1])/float64(times[0]))
+			ratios = append(ratios, ratio)
 		}
 	}
 	slices.Sort(ratios)
-	fmt.Printf("\n%d queries over %d spans: %v\n", len(queries), o.spans, counts)
+	fmt.Printf("\n%d queries over %d spans: %v\n", len(queries), data.spans, counts)
 	if n := len(ratios); n > 0 {
-		fmt.Printf("time of %s / time of %s: median %.2f, from %.2f to %.2f\n",
-			systems[1].name, systems[0].name, ratios[n/2], ratios[0], ratios[n-1])
+		half, _ := slices.BinarySearch(ratios, 0.5+1e-9)
+		fmt.Printf("time of %s / time of %s: median %.2f, from %.2f to %.2f, at most half in %d of %d\n",
+			systems[1].name, systems[0].name, ratios[n/2], ratios[0], ratios[n-1], half, n)
 	}
 	if n := len(queries) - counts["same"] - counts["explained"]; n > 0 {
 		return fmt.Errorf("%d queries to look at", n)
 	}
 	return nil
+}
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

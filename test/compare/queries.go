@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 )
@@ -13,14 +14,23 @@ import (
 //	instant { } | rate()
 //	tags resource
 //	values resource.service.name
+//	get api/search?q=%7B%7D&start=START&end=END
 //
-// A following line that begins with `!` explains why the answers differ, or, after `sometimes:`,
-// may differ. Empty lines and lines that
-// begin with # are ignored.
+// In get, START and END are the times of the spans in seconds, and TRACE is the id of a trace. Only
+// its status is compared. A following line that begins with `!` explains why the answers differ,
+// or, after `sometimes:`, may differ. Empty lines and lines that begin with # are ignored.
 type query struct {
 	kind, q     string
 	text        string // the line
 	explanation string
+}
+
+// String returns the line with readable parameters.
+func (q query) String() string {
+	if readable, err := url.QueryUnescape(q.text); err == nil && q.kind == "get" {
+		return readable
+	}
+	return q.text
 }
 
 func readQueries(file, only string) (queries []query, err error) {
@@ -39,7 +49,7 @@ func readQueries(file, only string) (queries []query, err error) {
 			queries[len(queries)-1].explanation = strings.TrimSpace(explanation)
 		default:
 			kind, q, ok := strings.Cut(line, " ")
-			if !ok || !strings.Contains(" search range instant tags values ", " "+kind+" ") {
+			if !ok || !strings.Contains(" search range instant tags values get ", " "+kind+" ") {
 				return nil, fmt.Errorf("%s:%d: no query: %s", file, n, line)
 			}
 			queries = append(queries, query{kind: kind, q: q, text: line})

@@ -16,8 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // system is a running program.
@@ -27,11 +25,21 @@ type system struct {
 	api  string // URL of Tempo's API
 }
 
+// tempoConfig is the documented configuration of a single program, with time limits that allow
+// spans of the past.
 const tempoConfig = `
 server: {http_listen_address: 127.0.0.1, http_listen_port: %[2]d, grpc_listen_address: 127.0.0.1, grpc_listen_port: %[3]d, log_level: warn}
 distributor: {receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:%[4]d"}}}}}
-storage: {trace: {backend: local, wal: {path: "%[1]s/wal", ingestion_time_range_slack: 24h}, local: {path: "%[1]s/blocks"}}}
-live_store: {wal: {path: "%[1]s/live", ingestion_time_range_slack: 24h}, shutdown_marker_dir: "%[1]s/marker"}
+storage:
+  trace:
+    backend: local
+    wal: {path: "%[1]s/wal", ingestion_time_range_slack: 24h}
+    local: {path: "%[1]s/blocks"}
+    blocklist_poll: 5s
+live_store:
+  complete_block_timeout: 24h
+  wal: {path: "%[1]s/live", ingestion_time_range_slack: 24h}
+  shutdown_marker_dir: "%[1]s/marker"
 memberlist: {bind_addr: [127.0.0.1], bind_port: %[5]d, advertise_addr: 127.0.0.1}
 overrides: {defaults: {ingestion: {rate_limit_bytes: 1000000000, burst_size_bytes: 1000000000, max_traces_per_user: 0}}}
 usage_report: {reporting_enabled: false}
@@ -145,10 +153,9 @@ func (s *system) poll(ctx context.Context, timeout time.Duration, check func() (
 	}
 }
 
-// load sends the first spans of a data set.
-func (s *system) load(ctx context.Context, data *bench.Dataset, spans int) error {
-	const perRequest = 500
-	for r := range data.Requests(spans, perRequest) {
+// load sends the spans of a data set.
+func (s *system) load(ctx context.Context, data *dataSet) error {
+	for r := range data.requests {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.otlp, bytes.NewReader(r.Body))
 		if err != nil {
 			return err
@@ -165,25 +172,19 @@ func (s *system) load(ctx context.Context, data *bench.Dataset, spans int) error
 	return nil
 }
 
-// awaitSpans waits until a search finds every trace.
-func (s *system) awaitSpans(ctx context.Context, data *bench.Dataset, spans int, begin, end time.Time) error {
-	traces, all := data.Traces(spans), 0
-	for i := range traces {
-		all += len(data.Trace(i))
-	}
-	text, _, err := s.poll(ctx, 3*time.Minute, func() (string, bool, error) {
-		a, err := s.ask(ctx, query{kind: "search", q: "{}"}, begin, end)
-		var found searchAnswer
+// awaitSpans waits until all spans are counted.
+func (s *system) awaitSpans(ctx context.Context, data *dataSet) error {
+	text, _, err := s.poll(ctx, 10*time.Minute, func() (string, bool, error) {
+		a, err := s.ask(ctx, query{kind: "instant", q: "{ } | count_over_time()"}, data)
+		var found seriesAnswer
 		if err == nil && a.status == http.StatusOK {
 			err = json.Unmarshal(a.body, &found)
 		}
 		n := 0
-		for _, t := range found.Traces {
-			for _, set := range t.SpanSets {
-				n += set.Matched
-			}
+		if len(found.Series) > 0 {
+			n = int(found.Series[0].Value)
 		}
-		return fmt.Sprintf("%d of %d traces, %d of %d spans", len(found.Traces), traces, n, all), len(found.Traces) == traces && n == all, err
+		return fmt.Sprintf("%d of %d spans", n, data.spans), n == data.spans, err
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", text, err)
@@ -204,8 +205,9 @@ const (
 )
 
 // ask sends a query.
-func (s *system) ask(ctx context.Context, q query, begin, end time.Time) (a answer, err error) {
-	v := url.Values{"start": {strconv.FormatInt(begin.Unix(), 10)}, "end": {strconv.FormatInt(end.Unix(), 10)}}
+func (s *system) ask(ctx context.Context, q query, data *dataSet) (a answer, err error) {
+	start, end := strconv.FormatInt(data.begin.Unix(), 10), strconv.FormatInt(data.end.Unix(), 10)
+	v := url.Values{"start": {start}, "end": {end}}
 	path := ""
 	switch q.kind {
 	case "search":
@@ -228,6 +230,9 @@ func (s *system) ask(ctx context.Context, q query, begin, end time.Time) (a answ
 		name, narrow, _ := strings.Cut(q.q, " ")
 		path = "/api/v2/search/tag/" + url.PathEscape(name) + "/values"
 		v.Set("q", narrow)
+	case "get":
+		a.status, a.body, err = get(ctx, s.api+"/"+strings.NewReplacer("START", start, "END", end, "TRACE", data.trace).Replace(q.q))
+		return a, err
 	}
 	a.status, a.body, err = get(ctx, s.api+path+"?"+v.Encode())
 	return a, err

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/internal/wire/streaming"
 )
 
@@ -28,21 +30,22 @@ import (
 // decode them.
 
 // grafanaData returns 40 traces of a shop in the 20 minutes after querytest.Start: each has a root
-// span of `web`, a span of `cart` that calls a database and, in every second trace, a consumer.
-// Every fifth trace fails with an exception.
+// span of `web-gateway`, a span of `checkout` that calls a database and, in every second trace, a
+// consumer. Every fifth trace fails with an exception. Names are those of test/bench, so that
+// `make compare-tempo` can send the same requests.
 func grafanaData() ptrace.Traces {
 	td := ptrace.NewTraces()
 	for i := range 40 {
 		id, at := pcommon.TraceID{0: 1, 15: byte(i + 1)}, time.Duration(i)*30*time.Second
-		web, cart, mail := addShopService(td, "web"), addShopService(td, "cart"), addShopService(td, "mail")
-		root := querytest.AddSpan(web, id, 1, 0, "GET /checkout", at)
+		web, checkout, mail := addShopService(td, "web-gateway"), addShopService(td, "checkout"), addShopService(td, "mail")
+		root := querytest.AddSpan(web, id, 1, 0, "GET /pages", at)
 		root.SetKind(ptrace.SpanKindServer)
 		root.SetEndTimestamp(pcommon.NewTimestampFromTime(querytest.Start.Add(at + time.Duration(100+10*i)*time.Millisecond)))
-		root.Attributes().PutInt("http.status_code", int64(200+300*(i%5/4)))
-		root.Attributes().PutStr("http.route", "/checkout")
-		server := querytest.AddSpan(cart, id, 2, 1, "Checkout", at+time.Millisecond)
+		root.Attributes().PutInt("http.response.status_code", int64(200+300*(i%5/4)))
+		root.Attributes().PutStr("http.route", "/pages")
+		server := querytest.AddSpan(checkout, id, 2, 1, "Checkout", at+time.Millisecond)
 		server.SetKind(ptrace.SpanKindServer)
-		db := querytest.AddSpan(cart, id, 3, 2, "SELECT", at+2*time.Millisecond)
+		db := querytest.AddSpan(checkout, id, 3, 2, "SELECT", at+2*time.Millisecond)
 		db.SetKind(ptrace.SpanKindClient)
 		db.Attributes().PutStr("db.system.name", "postgresql")
 		if i%2 == 0 {
@@ -82,6 +85,10 @@ type grafanaRequest struct {
 const (
 	grafanaFrom = 1714557600 // querytest.Start in seconds
 	grafanaTo   = grafanaFrom + 20*60
+
+	selectedFrom, selectedTo = grafanaFrom + 60, grafanaTo - 60
+
+	grafanaTrace = "01000000000000000000000000000005"
 )
 
 func grafanaRange(params ...string) url.Values {
@@ -143,7 +150,7 @@ func drilldownRequests() (all []grafanaRequest) {
 			hasSeries(3*s.names, "name", "p")))
 		add(series(name("comparison"), "{"+f+"} | compare({status = error}, 10)", "1200s", hasComparison(s.errors > 0)))
 		add(series(name("selection"), fmt.Sprintf("{%s} | compare({duration >= 100ms && duration <= 300ms}, 10, %d000000000, %d000000000)",
-			f, grafanaFrom+60, grafanaTo-60), "1200s", hasComparison(true)))
+			f, selectedFrom, selectedTo), "1200s", hasComparison(true)))
 		add(search(name("structure"), "({"+f+" } &>> { kind = server }) || ({"+f+" }) | select(status, resource.service.name, name, "+
 			"nestedSetParent, nestedSetLeft, nestedSetRight)", 200, 20, hasStructure(s.traces)))
 		add(search(name("structure of errors"), "({"+f+" && status = error} &>> { status = error }) || ({"+f+" && status = error}) | "+
@@ -156,13 +163,13 @@ func drilldownRequests() (all []grafanaRequest) {
 		add(search(name("exceptions"), "{"+f+" && status = error} | select(resource.service.name, event.exception.message,"+
 			"event.exception.stacktrace,event.exception.type) with(most_recent=true)", 400, 10, hasSpans(s.failedTraces, "service.name")))
 	}
-	add(series("tile", `{nestedSetParent<0 && true && span.http.status_code=500} | rate() by(span.http.status_code)`, "15s",
-		hasSeries(1, "span.http.status_code")))
-	const exception = `{true && resource.service.name="cart" && status = error && event.exception.message = "statement timed out\nafter 5s" ` +
+	add(series("tile", `{nestedSetParent<0 && true && span.http.response.status_code=500} | rate() by(span.http.response.status_code)`, "15s",
+		hasSeries(1, "span.http.response.status_code")))
+	const exception = `{true && resource.service.name="checkout" && status = error && event.exception.message = "statement timed out\nafter 5s" ` +
 		`&& event.exception.type = "TimeoutError"}`
 	add(search("traces of an exception", exception+" | select(resource.service.name)", 100, 10, hasSpans(8, "service.name")))
 	add(search("distribution of an exception", exception+" | select(span.db.system.name)", 400, 10, hasSpans(8, "db.system.name")))
-	add(series("filters", `{nestedSetParent<0 && resource.service.name="web"&&span.http.status_code>=200&&span.http.route=~"/check.*"} | rate() `,
+	add(series("filters", `{nestedSetParent<0 && resource.service.name="web-gateway"&&span.http.response.status_code>=200&&span.http.route=~"/page.*"} | rate() `,
 		"15s", hasSeries(1, "__name__")))
 	add(series("time seeker", "{nestedSetParent<0 && true} | rate()  with(sample=true)", "30s", hasSeries(1, "__name__")))
 	return all
@@ -171,7 +178,6 @@ func drilldownRequests() (all []grafanaRequest) {
 // dataSourceRequests returns the requests of the data source itself: its health check, traces,
 // completion, the search form and queries that users write.
 func dataSourceRequests() []grafanaRequest {
-	const id = "01000000000000000000000000000005"
 	none := func(t *testing.T, body []byte) {
 		if len(body) == 0 {
 			t.Error("empty body")
@@ -182,19 +188,19 @@ func dataSourceRequests() []grafanaRequest {
 	all := []grafanaRequest{
 		{"health", "api/echo", nil, "", none},
 		{"version", "api/status/buildinfo", nil, "application/json", hasVersion},
-		{"trace", "api/v2/traces/" + id, grafanaRange(), "application/protobuf", hasTraceV2},
-		{"trace without times", "api/v2/traces/" + id, nil, "application/protobuf", hasTraceV2},
-		{"trace, older API", "api/traces/" + id, grafanaRange(), "application/protobuf", hasTraceV1},
+		{"trace", "api/v2/traces/" + grafanaTrace, grafanaRange(), "application/protobuf", hasTraceV2},
+		{"trace without times", "api/v2/traces/" + grafanaTrace, nil, "application/protobuf", hasTraceV2},
+		{"trace, older API", "api/traces/" + grafanaTrace, grafanaRange(), "application/protobuf", hasTraceV1},
 		{"names of tags", "api/v2/search/tags", noTime, "", hasScopes("resource", "span", "event", "intrinsic")},
 		{"names of tags in the range", "api/v2/search/tags", tags(), "", hasScopes("resource", "span", "event", "intrinsic")},
 		{"intrinsic tags", "api/v2/search/tags", url.Values{"scope": {"intrinsic"}}, "", hasScopes("intrinsic")},
-		{"tags, older API", "api/search/tags", nil, "", hasNames("tagNames", "http.status_code")},
-		{"values, older API", "api/search/tag/service.name/values", nil, "", hasNames("tagValues", "cart", "mail", "web")},
+		{"tags, older API", "api/search/tags", nil, "", hasNames("tagNames", "http.response.status_code")},
+		{"values, older API", "api/search/tag/service.name/values", nil, "", hasNames("tagValues", "checkout", "mail", "web-gateway")},
 	}
 	for _, tag := range []struct{ tag, valueType, value string }{
-		{"resource.service.name", "string", "cart"}, {".service.name", "string", "cart"}, {"name", "string", "SELECT"},
-		{"span.http.status_code", "int", "500"}, {"status", "keyword", "error"}, {"kind", "keyword", "server"},
-		{"rootServiceName", "string", "web"}, {"rootName", "string", "GET /checkout"}, {"span:name", "string", "SELECT"},
+		{"resource.service.name", "string", "checkout"}, {".service.name", "string", "checkout"}, {"name", "string", "SELECT"},
+		{"span.http.response.status_code", "int", "500"}, {"status", "keyword", "error"}, {"kind", "keyword", "server"},
+		{"rootServiceName", "string", "web-gateway"}, {"rootName", "string", "GET /pages"}, {"span:name", "string", "SELECT"},
 		{"event.exception.type", "string", "TimeoutError"}, {"span.db.system.name", "string", "postgresql"},
 	} {
 		path := "api/v2/search/tag/" + url.PathEscape(tag.tag) + "/values"
@@ -204,19 +210,19 @@ func dataSourceRequests() []grafanaRequest {
 	}
 	twice := url.PathEscape(url.QueryEscape("resource.service.name"))
 	all = append(all,
-		grafanaRequest{"values with a tag that is escaped twice", "api/v2/search/tag/" + twice + "/values", tags("q", `{resource.service.name="web"}`),
-			"", hasValue("string", "web")},
-		search("builder", `{resource.service.name="web" && name="GET /checkout" && duration>100ms}`, 20, 3, hasSpans(20, "service.name")),
-		search("builder, several values", `{resource.service.name=~"web|cart" && status=error}`, 20, 3, hasSpans(8, "service.name", "status")),
+		grafanaRequest{"values with a tag that is escaped twice", "api/v2/search/tag/" + twice + "/values", tags("q", `{resource.service.name="web-gateway"}`),
+			"", hasValue("string", "web-gateway")},
+		search("builder", `{resource.service.name="web-gateway" && name="GET /pages" && duration>100ms}`, 20, 3, hasSpans(20, "service.name")),
+		search("builder, several values", `{resource.service.name=~"web-gateway|checkout" && status=error}`, 20, 3, hasSpans(8, "service.name", "status")),
 		search("builder, group by", `{} | by(resource.service.name)`, 20, 3, hasSpanSets("by(resource.service.name)")),
 		search("builder, aggregate", `{} | by(resource.service.name) | count() > 1`, 20, 3, hasSpanSets("by(resource.service.name)", "count()")),
 		search("no conditions", "{}", 20, 3, hasSpans(20)),
-		search("structure", `{resource.service.name="web"} >> {status=error}`, 20, 3, hasSpans(8, "status")),
-		search("union of structure", `{resource.service.name="web"} &>> {status=error}`, 20, 3, hasSpans(8, "status")),
+		search("structure", `{resource.service.name="web-gateway"} >> {status=error}`, 20, 3, hasSpans(8, "status")),
+		search("union of structure", `{resource.service.name="web-gateway"} &>> {status=error}`, 20, 3, hasSpans(8, "status")),
 		search("pipeline", `{kind=server} | count() > 1`, 20, 3, hasSpans(20)),
 		search("two span sets", `{name="SELECT"} && {kind=consumer}`, 20, 3, hasSpans(20)),
-		search("intrinsics", `{trace:rootService="web" && span:status=error && trace:duration>100ms}`, 20, 3, hasSpans(8)),
-		search("trace by id in a search", "{trace:id=\""+id+"\"}", 20, 3, hasSpans(1)),
+		search("intrinsics", `{trace:rootService="web-gateway" && span:status=error && trace:duration>100ms}`, 20, 3, hasSpans(8)),
+		search("trace by id in a search", "{trace:id=\""+grafanaTrace+"\"}", 20, 3, hasSpans(1)),
 	)
 	for _, q := range []struct {
 		name, q string
@@ -227,7 +233,7 @@ func dataSourceRequests() []grafanaRequest {
 		{"minimum", `{} | min_over_time(duration) by (name)`, hasSeries(4, "name")},
 		{"maximum", `{} | max_over_time(duration)`, hasSeries(1, "__name__")},
 		{"average", `{} | avg_over_time(duration) by (kind)`, hasSeries(3, "kind")},
-		{"sum", `{span.http.status_code != nil} | sum_over_time(span.http.status_code)`, hasSeries(1, "__name__")},
+		{"sum", `{span.http.response.status_code != nil} | sum_over_time(span.http.response.status_code)`, hasSeries(1, "__name__")},
 		{"quantiles", `{kind=server} | quantile_over_time(duration, .5, .9, .99)`, hasSeries(3, "p")},
 		{"histogram", `{kind=server} | histogram_over_time(duration) by (resource.service.name)`, hasSeries(4, "resource.service.name", "__bucket")},
 		{"top", `{} | rate() by (name) | topk(2)`, hasSeries(3, "name")},
@@ -243,6 +249,20 @@ func dataSourceRequests() []grafanaRequest {
 			"application/json", hasExemplars})
 	}
 	return all
+}
+
+// TestGrafanaFile checks the file of these requests for `make compare-tempo`. Its times and its trace
+// are chosen when it is used.
+func TestGrafanaFile(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Requests of Grafana. TestGrafanaFile writes this file.\n")
+	for _, r := range slices.Concat(dataSourceRequests(), drilldownRequests()) {
+		fmt.Fprintln(&b, strings.TrimSuffix("get "+r.path+"?"+r.params.Encode(), "?"))
+	}
+	number := strconv.Itoa
+	text := strings.NewReplacer(number(grafanaFrom), "START", number(selectedFrom), "START", number(grafanaTo), "END",
+		number(selectedTo), "END", grafanaTrace, "TRACE").Replace(b.String())
+	golden.Check(t, "testdata/grafana.txt", text)
 }
 
 func TestGrafanaRequests(t *testing.T) {
@@ -348,7 +368,7 @@ func decodeSearch(t *testing.T, body []byte) (out grafanaSearch) {
 	}
 	for _, trace := range out.Traces {
 		_, err := core.ParseTraceID(trace.TraceID)
-		if err != nil || trace.RootServiceName != "web" || trace.SpanSet == nil || len(trace.SpanSets) == 0 {
+		if err != nil || trace.RootServiceName != "web-gateway" || trace.SpanSet == nil || len(trace.SpanSets) == 0 {
 			t.Errorf("trace %+v", trace)
 		}
 	}
@@ -430,7 +450,7 @@ func hasStructure(traces int) func(*testing.T, []byte) {
 					return n
 				}
 				parent, left, right := number("nestedSetParent"), number("nestedSetLeft"), number("nestedSetRight")
-				if left >= right || parent >= left || (parent == -1) != (span.Name == "GET /checkout") {
+				if left >= right || parent >= left || (parent == -1) != (span.Name == "GET /pages") {
 					t.Errorf("span %s has the numbers %d, %d, %d", span.Name, parent, left, right)
 				}
 			}
