@@ -24,6 +24,25 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", line, column, e.Msg)
 }
 
+// MarkStructure returns an error with a message that marks the first part of a valid search that
+// depends on the structure of traces: an operator between braces other than ||, or a stage.
+func MarkStructure(text, msg string) *Error {
+	e := &Error{Text: text, Msg: msg}
+	depth := 0
+	for _, t := range tokens(text) {
+		switch {
+		case t.is("{"):
+			depth++
+		case t.is("}"):
+			depth--
+		case depth == 0 && !t.is("(") && !t.is(")") && !t.is("||"):
+			e.Offset, e.Length = t.begin, t.end-t.begin
+			return e
+		}
+	}
+	return e
+}
+
 // Position returns the line and the column of Offset, counted from 1. Columns are characters.
 func (e *Error) Position() (line, column int) {
 	before := e.Text[:e.Offset]

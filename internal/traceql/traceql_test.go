@@ -144,6 +144,21 @@ func TestFormatAnyType(t *testing.T) {
 	}
 }
 
+// TestMarkStructure checks which part of a search is marked.
+func TestMarkStructure(t *testing.T) {
+	for text, want := range map[string]string{
+		`{ .a > 1 } || ({ .b } &>> { .c })`: "&>>",
+		`{ .a || .b } | count() > 2`:        "|",
+		`count() > 2`:                       "count",
+		`{ .a }`:                            "",
+	} {
+		e := MarkStructure(text, "message")
+		if got := text[e.Offset : e.Offset+e.Length]; got != want || e.Msg != "message" {
+			t.Errorf("%s: marked %q, want %q", text, got, want)
+		}
+	}
+}
+
 // checkFormat checks that parsing the formatted set returns the same set.
 func checkFormat(t *testing.T, set storequery.SpanSet) {
 	t.Helper()

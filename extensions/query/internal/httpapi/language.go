@@ -46,6 +46,9 @@ func ConditionParam(l traceql.Language, v url.Values, name string) (tracestore.E
 		return nil, err
 	}
 	e, err := SpanCondition(set)
+	if errors.Is(err, errStructure) {
+		err = detailed(traceql.MarkStructure(v.Get(name), err.Error()))
+	}
 	if err != nil {
 		return nil, ParamError(name, err)
 	}
@@ -77,7 +80,7 @@ func detailed(err error) error {
 
 var (
 	errStructure = errors.New("search must select single spans: use one pair of braces, " +
-		"or several with || between them; leave out &&, > and >> between braces")
+		"or several with || between them; leave out other operators between braces and stages")
 	errTracePlace = errors.New("search must select single spans, not whole traces: " +
 		"leave out calculations, comparisons of two fields, attributes of the parent, " + tracePlaces())
 )
