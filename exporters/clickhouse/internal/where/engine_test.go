@@ -366,6 +366,13 @@ func (g *generator) cond() tracestore.Cond {
 	default:
 		c.Value = tracestore.Text(g.text())
 	}
+	switch {
+	case !c.Field.Place.HasKey() || c.Value.IsNumber:
+	case g.IntN(4) == 0:
+		c.Value.Kind = otlpdata.ValueString
+	case g.IntN(8) == 0 && c.Op != tracestore.Like:
+		c.Value = tracestore.Bool(g.IntN(2) == 0)
+	}
 	return c
 }
 
