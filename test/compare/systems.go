@@ -45,9 +45,10 @@ overrides: {defaults: {ingestion: {rate_limit_bytes: 1000000000, burst_size_byte
 usage_report: {reporting_enabled: false}
 `
 
+// tracingConfig flushes as early as Tempo, so that both answer from stored blocks.
 const tracingConfig = `
 receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:%[3]d"}}}}
-exporters: {disk: {}}
+exporters: {disk: {memtable: {max_age: 30s}}}
 extensions: {query: {storage: disk, max_limit: 100000, http: {endpoint: "127.0.0.1:%[2]d"}}}
 service:
   data_dir: %[1]q
