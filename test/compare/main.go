@@ -92,8 +92,11 @@ func ask(ctx context.Context, o options, systems []*system, queries []query, dat
 			for i, s := range systems {
 				sent := time.Now()
 				var err error
-				if answers[i], err = s.ask(ctx, q, data); err != nil {
-					return fmt.Errorf("%s: %s: %w", s.name, q.text, err)
+				if answers[i], err = s.ask(ctx, q, data); ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err != nil {
+					answers[i].body = []byte(err.Error()) // without a status, for example after a timeout
 				}
 				times[i] = append(times[i], time.Since(sent))
 			}
