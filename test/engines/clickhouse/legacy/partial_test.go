@@ -54,7 +54,7 @@ func TestPartialAnswers(t *testing.T) {
 	i := install(t)
 	s := i.open()
 	set := bench.New(3, time.Now())
-	for r := range set.Requests(2_000, 500) {
+	for r := range set.Requests(500, 100) {
 		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
 		if err == nil {
 			err = s.Consume(t.Context(), b)
