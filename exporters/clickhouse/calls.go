@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -121,6 +123,26 @@ func (t *callTable) bytes() int64 {
 	const perSum = 256   // with its key in the index; names are shared
 	const perBucket = 16 // counts grow by doubling
 	return int64(cap(t.sums))*perSum + int64(t.buckets)*perBucket
+}
+
+// ownCopy returns a copy that shares no memory with s, and its size in bytes.
+func (s *callSum) ownCopy() (c callSum, bytes int) {
+	c = *s
+	c.parent, c.child = strings.Clone(s.parent), strings.Clone(s.child)
+	c.durations = tracestore.Histogram{}
+	c.durations.Add(&s.durations)
+	_, counts := c.durations.Counts()
+	return c, int(unsafe.Sizeof(c)) + len(c.parent) + len(c.child) + 8*len(counts)
+}
+
+// ownCopies returns copies of all sums, and their size in bytes.
+func (t *callTable) ownCopies() (copies []callSum, size int) {
+	copies = make([]callSum, len(t.sums))
+	for i := range t.sums {
+		c, bytes := t.sums[i].ownCopy()
+		copies[i], size = c, size+bytes
+	}
+	return copies, size
 }
 
 // callWindow counts the calls whose spans start between two times, both inclusive.

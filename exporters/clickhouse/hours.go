@@ -255,18 +255,16 @@ func (e *exporter) countPass(
 	var cached []cachedHour
 	isComplete := service == "" && missing.ofServices().Complete()
 	for _, w := range pass {
-		size := int(w.table.bytes())
 		for i := range w.table.sums {
-			sum := &w.table.sums[i]
-			size += len(sum.parent) + len(sum.child)
-			add(sum)
+			add(&w.table.sums[i])
 		}
 		switch {
 		case isComplete && w.settled && w.number <= math.MaxUint32:
 			cached = append(cached, cachedOf(w))
 		case isComplete && w.key != "" && !w.table.omitted:
+			sums, size := w.table.ownCopies()
 			until := e.set.Env.Now().Add(resultTime)
-			e.results.store(w.key, cachedResult{state: w.state, until: until, size: size, value: w.table.sums})
+			e.results.store(w.key, cachedResult{state: w.state, until: until, size: size, value: sums})
 		}
 		w.table = callTable{}
 	}

@@ -49,18 +49,28 @@ func (c *resultCache) lookup(key string, state uint64, now time.Time) any {
 }
 
 // store adds a result, which must not share memory with others. If all results are too large, it
-// removes the others.
+// removes the oldest ones.
 func (c *resultCache) store(key string, r cachedResult) {
 	if r.size += len(key); r.size > maxResultSize {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.size += r.size - c.results[key].size
-	if c.results == nil || c.size > maxCacheSize {
-		c.results, c.size = make(map[string]cachedResult), r.size
+	if c.results == nil {
+		c.results = make(map[string]cachedResult)
 	}
+	c.size += r.size - c.results[key].size
 	c.results[key] = r
+	for c.size > maxCacheSize {
+		oldest := ""
+		for k := range c.results {
+			if k != key && (oldest == "" || c.results[k].until.Before(c.results[oldest].until)) {
+				oldest = k
+			}
+		}
+		c.size -= c.results[oldest].size
+		delete(c.results, oldest)
+	}
 }
 
 // isPast reports whether a time is so long ago that few further spans will start before it.

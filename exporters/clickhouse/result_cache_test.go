@@ -80,4 +80,32 @@ func TestCachedMemory(t *testing.T) {
 	if bytes := table.bytes(); bytes < least {
 		t.Errorf("the size of a table is %d bytes", bytes)
 	}
+	s, bytes := table.sums[0].ownCopy()
+	if bytes < least {
+		t.Errorf("the size of a sum is %d bytes", bytes)
+	}
+	table.addCall(&parent, &storequery.CallSpan{Service: "b", Kind: otlpdata.KindServer, Duration: 1000})
+	if s.calls != 20 || s.durations.Count() != 20 {
+		t.Errorf("the copy has %d calls and %d durations", s.calls, s.durations.Count())
+	}
+}
+
+// TestFullCache checks that the oldest results are removed when a cache is full.
+func TestFullCache(t *testing.T) {
+	const results, size = 6, 7 << 20
+	var c resultCache
+	now := time.Unix(1000, 0)
+	for i := range results {
+		c.store(fmt.Sprint(i), cachedResult{until: now.Add(time.Duration(i+1) * time.Second), size: size, value: i})
+	}
+	c.store("5", cachedResult{until: now.Add(time.Minute), size: size, value: 5})
+	c.store("large", cachedResult{until: now.Add(time.Minute), size: maxResultSize + 1, value: 7})
+	for i := range results {
+		if found := c.lookup(fmt.Sprint(i), 0, now); found != nil != (i >= 2) {
+			t.Errorf("result %d is %v", i, found)
+		}
+	}
+	if c.lookup("large", 0, now) != nil || c.size < 4*size || c.size > maxCacheSize {
+		t.Errorf("the results have %d bytes", c.size)
+	}
 }
