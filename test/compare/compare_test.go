@@ -17,7 +17,7 @@ func TestQueries(t *testing.T) {
 	if err != nil || len(queries) < 150 {
 		t.Errorf("%d queries, want at least 150: %v", len(queries), err)
 	}
-	for _, file := range []string{"captured.txt", "../../extensions/query/internal/tempo/testdata/grafana.txt"} {
+	for _, file := range []string{"captured.txt", "../../extensions/query/internal/tempo/testdata/grafana/requests.txt"} {
 		if queries, err := readQueries(file, ""); err != nil || len(queries) < 50 {
 			t.Errorf("%s: %d queries, want at least 50: %v", file, len(queries), err)
 		}

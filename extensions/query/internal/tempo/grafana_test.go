@@ -262,7 +262,7 @@ func TestGrafanaFile(t *testing.T) {
 	number := strconv.Itoa
 	text := strings.NewReplacer(number(grafanaFrom), "START", number(selectedFrom), "START", number(grafanaTo), "END",
 		number(selectedTo), "END", grafanaTrace, "TRACE").Replace(b.String())
-	golden.Check(t, "testdata/grafana.txt", text)
+	golden.Check(t, "testdata/grafana/requests.txt", text)
 }
 
 func TestGrafanaRequests(t *testing.T) {
