@@ -398,21 +398,29 @@ func (w *printer) cond(c tracestore.Cond) {
 	}
 }
 
-// literals returns the values of all types that a text on an attribute stands for. Only conditions
-// of searches for tags, facets and groups have such a text: values in the language have a type.
+// literals returns the values of all types that a text on an attribute stands for. Searches for
+// tags, facets and groups have such texts. In the language, only texts like those of arrays and
+// maps have no type.
 func literals(c tracestore.Cond) []string {
 	v := c.Value
 	if !c.Field.Place.HasKey() || c.Op != tracestore.Eq && c.Op != tracestore.Ne || v.IsNumber || v.Kind != otlpdata.ValueEmpty {
 		return nil
 	}
 	all := []string{quotedText(v.Text)}
-	n, err := strconv.ParseFloat(v.Text, 64)
-	_, notInt := strconv.ParseInt(v.Text, 10, 64)
-	isNumber := err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) && (notInt == nil || otlpdata.DoubleValue(n).AsString() == v.Text)
-	if isNumber || v.Text == "true" || v.Text == "false" {
+	if isNumber(v.Text) || v.Text == "true" || v.Text == "false" {
 		all = append(all, v.Text)
 	}
 	return all
+}
+
+// isNumber reports whether a text is the text form of a number and also a number in the language.
+// The latter has no integers beyond 64 bits.
+func isNumber(text string) bool {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10) == text
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return err == nil && strings.ContainsAny(text, ".e") && otlpdata.DoubleValue(n).AsString() == text
 }
 
 func (w *printer) comparison(c tracestore.Cond, op, value string) {

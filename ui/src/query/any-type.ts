@@ -5,8 +5,8 @@ export function comparisons(name: string, op: string, value: string): string[] {
   return [JSON.stringify(value), ...(mayBeTyped(value) ? [value] : [])].map((v) => `${name} ${op} ${v}`);
 }
 
-/** Whether a text may be that of a boolean or of a number of 64 bits. */
+/** Whether a text is that of a boolean or of a number, as the server writes it: `1e-07`, not `0.50`. */
 function mayBeTyped(text: string): boolean {
   if (/^-?\d+$/.test(text)) return String(BigInt.asIntN(64, BigInt(text))) === text;
-  return /^(?:true|false|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)$/.test(text);
+  return text === 'true' || text === 'false' || (/[.e]/.test(text) && String(Number(text)).replace(/e-(\d)$/, 'e-0$1') === text);
 }

@@ -62,9 +62,10 @@ describe('fields', () => {
       .toEqual(['span."a b"', '."x\\"y"', 'http.route', 'service', '."odd key.z"', 'span."a b"']);
     expect(formatCondition('.http.status', '>=', '500')).toBe('.http.status >= 500');
     expect(formatCondition('.http.status', '=', '500')).toBe('(.http.status = "500" || .http.status = 500)');
-    expect(formatCondition('.n', 'not', '-0.5') + formatCondition('.n', '!=', '1e3')).toBe('!(.n = "-0.5" || .n = -0.5)(.n != "1e3" || .n != 1e3)');
-    expect(['true', '9223372036854775807', '9223372036854775808', '007', 'x', ''].map((v) => formatCondition('.n', '=', v)))
-      .toEqual(['(.n = "true" || .n = true)', '(.n = "9223372036854775807" || .n = 9223372036854775807)', '.n = "9223372036854775808"', '.n = "007"', '.n = "x"', '.n = ""']);
+    expect(formatCondition('.n', 'not', '-0.5') + formatCondition('.n', '!=', '1e-07')).toBe('!(.n = "-0.5" || .n = -0.5)(.n != "1e-07" || .n != 1e-07)');
+    expect(['true', '9223372036854775807', '1e+21'].map((v) => formatCondition('.n', '=', v)))
+      .toEqual(['(.n = "true" || .n = true)', '(.n = "9223372036854775807" || .n = 9223372036854775807)', '(.n = "1e+21" || .n = 1e+21)']);
+    for (const v of ['9223372036854775808', '100000000000000000000', '007', '+5', '-0', '0.50', '1e3', '1e-7', '1e400', 'Infinity', 'NaN', 'x', '']) expect(formatCondition('.n', '=', v)).toBe(`.n = "${v}"`);
     expect(formatCondition('childCount', '=', '3')).toBe('childCount = 3');
     expect(formatCondition('kind', '=', 'server')).toBe('kind = server');
     expect(formatCondition('error', '=', 'true') + formatCondition('error', 'not', 'true')).toBe('error!error');
