@@ -502,7 +502,9 @@ func numberLiteral(v otlpdata.Value) tracestore.Literal {
 	return tracestore.Number(v.Double())
 }
 
-// compareAttribute returns the condition for an attribute, whose type is unknown.
+// compareAttribute returns the condition for an attribute, whose type is unknown. A text like that
+// of an array or a map is compared with values of all types, because the language has no other
+// constants for them.
 func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, error) {
 	if !isConstant(right) {
 		return nil, p.errUnquoted(right)
@@ -511,6 +513,8 @@ func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, er
 	switch {
 	case err != nil:
 		return nil, err
+	case typ == textType && isEquality(op) && (strings.HasPrefix(right.text, "[") || strings.HasPrefix(right.text, "{")):
+		return cond(f, op, tracestore.Text(right.text)), nil
 	case typ == textType:
 		return cond(f, op, tracestore.String(right.text)), nil
 	case typ == numberType:

@@ -30,6 +30,30 @@ func relatives() (out []tracestore.Span) {
 	return out
 }
 
+// TestTextOfArrays checks that a text like that of an array or a map also finds such values.
+func TestTextOfArrays(t *testing.T) {
+	list := otlpdata.EncodedValue(otlpdata.ValueArray, "\x0a\x03\x0a\x01a") // ["a"]
+	for text, want := range map[string]bool{
+		"{ .k = `[\"a\"]` }":    true,
+		"{ .k != `[\"a\"]` }":   false,
+		"{ .k = `[\"b\"]` }":    false,
+		"{ .k != `{\"a\":1}` }": true,
+		"{ .k > `[` }":          false,
+		`{ .k = "a" }`:          false,
+		`{ .k != "a" }`:         false,
+	} {
+		q, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		span := &otlpdata.Span{Attributes: []otlpdata.KeyValue{{Key: "k", Value: list}}}
+		s := tracestore.Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: span}
+		if got := tracestore.Match(q.Set.(storequery.Select).Where, s); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
 // TestEvaluate checks which spans searches select.
 func TestEvaluate(t *testing.T) {
 	trace := relatives()
