@@ -49,11 +49,20 @@ func migrationSpan(to pcommon.Map, i int) (value string) {
 			to.PutStr(names[0], value)
 		}
 	}
-	if i%5 == 4 {
+	switch i % 5 {
+	case 0:
+		to.PutInt("code.lineno", migrationLine)
+	case 1:
+		to.PutInt("code.line.number", migrationLine)
+	case 4:
 		return ""
 	}
 	return value
 }
+
+// migrationLine is a number that differs from the next ones only as an integer. Two of five spans
+// have it.
+const migrationLine = 1 << 53
 
 // TestMigratedNames compares searches, facets, groups and metrics of renamed attributes with the
 // spans that were stored, by each of their names.
@@ -90,6 +99,7 @@ func TestMigratedNames(t *testing.T) {
 		}
 	}
 	m.checkLines()
+	m.checkFilters()
 	m.checkCompletion()
 	m.checkComparison(want)
 }
@@ -152,17 +162,38 @@ func (m migration) filter(name string) map[string]uint64 {
 	m.Helper()
 	out := make(map[string]uint64)
 	for _, value := range migrationValues {
-		var found struct{ Summaries []any }
-		m.get("/api/v3/trace-summaries", url.Values{
-			"query.startTimeMin": {querytest.Noon.Add(-time.Hour).Format(time.RFC3339)},
-			"query.startTimeMax": {querytest.Noon.Format(time.RFC3339)},
-			"query.filter":       {fmt.Sprintf(`{"op":"eq","args":[{"attr":{"key":%q}},{"scalar":{"value":%q}}]}`, name, value)},
-		}, &found)
-		if n := len(found.Summaries); n > 0 {
-			out[value] = uint64(n)
+		if n := m.summaries(fmt.Sprintf(`{"op":"eq","args":[{"attr":{"key":%q}},{"scalar":{"value":%q}}]}`, name, value)); n > 0 {
+			out[value] = n
 		}
 	}
 	return out
+}
+
+func (m migration) summaries(filter string) uint64 {
+	m.Helper()
+	var found struct{ Summaries []any }
+	m.get("/api/v3/trace-summaries", url.Values{
+		"query.startTimeMin": {querytest.Noon.Add(-time.Hour).Format(time.RFC3339)},
+		"query.startTimeMax": {querytest.Noon.Format(time.RFC3339)},
+		"query.filter":       {filter},
+	}, &found)
+	return uint64(len(found.Summaries))
+}
+
+// checkFilters checks comparisons of structured filters that are evaluated on whole traces.
+func (m migration) checkFilters() {
+	m.Helper()
+	for i := range 2 {
+		equal := fmt.Sprintf(`{"op":"eq","args":[{"attr":{"key":%q}},{"attr":{"key":%q}}]}`, renamed[0][i], renamed[1][1-i])
+		if n := m.summaries(equal); n != migrationSpans*4/5 {
+			m.Errorf("%s: %d", equal, n)
+		}
+		large := fmt.Sprintf(`{"op":"eq","args":[{"attr":{"key":%q}},{"scalar":{"type":"int","value":"%d"}}]}`,
+			[]string{"code.line.number", "code.lineno"}[i], migrationLine)
+		if n := m.summaries(large); n != migrationSpans*2/5 {
+			m.Errorf("%s: %d", large, n)
+		}
+	}
 }
 
 // window is the time range of the spans, in nanoseconds.

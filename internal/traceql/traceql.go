@@ -42,9 +42,13 @@ type Language struct {
 
 // Attribute returns the field of an attribute.
 func (l Language) Attribute(p tracestore.Place, key string) tracestore.Field {
-	f := tracestore.Field{Place: p, Key: key}
-	if l.Names != nil {
-		f.Names = l.Names(key)
+	return l.withNames(tracestore.Field{Place: p, Key: key})
+}
+
+// withNames returns a field with the names of its attribute.
+func (l Language) withNames(f tracestore.Field) tracestore.Field {
+	if l.Names != nil && f.Place.HasKey() {
+		f.Names = l.Names(f.Key)
 	}
 	return f
 }
@@ -66,12 +70,27 @@ func (l Language) WithNames(e tracestore.Expr) tracestore.Expr {
 	case tracestore.Not:
 		return tracestore.Not{Expr: l.WithNames(e.Expr)}
 	case tracestore.Cond:
-		if e.Field.Place.HasKey() {
-			e.Field = l.Attribute(e.Field.Place, e.Field.Key)
-		}
+		e.Field = l.withNames(e.Field)
+		return e
+	case tracestore.Compare:
+		e.Left, e.Right = l.operandWithNames(e.Left), l.operandWithNames(e.Right)
 		return e
 	}
 	return e
+}
+
+// operandWithNames is WithNames for one side of a comparison.
+func (l Language) operandWithNames(o tracestore.Operand) tracestore.Operand {
+	switch o := o.(type) {
+	case tracestore.Field:
+		return l.withNames(o)
+	case tracestore.Arithmetic:
+		o.Left, o.Right = l.operandWithNames(o.Left), l.operandWithNames(o.Right)
+		return o
+	case tracestore.Truth:
+		return tracestore.Truth{Expr: l.WithNames(o.Expr)}
+	}
+	return o
 }
 
 // Parse is [Language.Parse] of the zero value.
