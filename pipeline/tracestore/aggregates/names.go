@@ -38,7 +38,7 @@ func Aggregate(
 		return out, err
 	}
 	if out.Facets != nil {
-		if err := c.joinFacets(&a.Facets, out.Facets); err != nil {
+		if err := c.joinFacets(&a.Facets, &out); err != nil {
 			return out, err
 		}
 	}
@@ -109,7 +109,8 @@ func (c *counting) byName(a tracestore.Aggregation, fields []tracestore.Field) (
 }
 
 // joinFacets replaces the facets of names with the requested facets.
-func (c *counting) joinFacets(want *tracestore.FacetQuery, found *tracestore.Facets) error {
+func (c *counting) joinFacets(want *tracestore.FacetQuery, out *tracestore.Aggregate) error {
+	found := out.Facets
 	byField := make(map[tracestore.Field]tracestore.Facet)
 	for _, f := range found.Facets {
 		byField[f.Field] = f
@@ -124,6 +125,7 @@ func (c *counting) joinFacets(want *tracestore.FacetQuery, found *tracestore.Fac
 			if err != nil {
 				return err
 			}
+			out.Scanned += sum.Scanned
 			facet = scaled(sum.Facets, found.Share).Facets[0]
 		}
 		facet.Field = f

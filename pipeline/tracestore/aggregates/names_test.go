@@ -21,6 +21,7 @@ type sampledStore struct {
 	spans  map[string]uint64 // by key
 	shares []float64
 	asked  []string
+	calls  int
 }
 
 func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
@@ -28,6 +29,7 @@ func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a traces
 	share := s.shares[len(where)]
 	out := &tracestore.Facets{Spans: 1000, Share: share}
 	s.asked = append(s.asked, fmt.Sprint(len(where)))
+	s.calls++
 	for _, f := range a.Facets.Fields {
 		n := uint64(float64(s.spans[f.Key]) * share)
 		facet := tracestore.Facet{Field: f, Spans: n}
@@ -37,7 +39,7 @@ func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a traces
 		out.Facets = append(out.Facets, facet)
 		s.asked = append(s.asked, f.Key)
 	}
-	return tracestore.Aggregate{Facets: out, Share: share}, nil
+	return tracestore.Aggregate{Facets: out, Share: share, Scanned: 7}, nil
 }
 
 // TestSamplesOfNames checks that counts of names of which different shares of the spans were
@@ -62,6 +64,9 @@ func TestSamplesOfNames(t *testing.T) {
 		f := got.Facets.Facets[0]
 		if f.Field != c.field || f.Spans != c.want || c.want > 0 && f.Values[0].Count != c.want || !slices.Equal(store.asked, c.asked) {
 			t.Errorf("%v: %+v, asked %q", c.spans, f, store.asked)
+		}
+		if want := 7 * store.calls; got.Scanned != want {
+			t.Errorf("%v: %d spans examined, want %d", c.spans, got.Scanned, want)
 		}
 	}
 }
