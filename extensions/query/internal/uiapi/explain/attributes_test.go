@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -195,6 +196,32 @@ func TestRenamedAttributes(t *testing.T) {
 	for _, k := range c.keys {
 		if k.values["former"] != nil && len(k.values["former"].traces) > 0 {
 			t.Errorf("values of older names count: %v", k.values["former"].traces)
+		}
+	}
+}
+
+// TestRenamedKeysAreCopied checks that the keys of a counter do not refer to the memory of spans,
+// and that each name is counted as memory.
+func TestRenamedKeysAreCopied(t *testing.T) {
+	c := newCounter(nil, nil)
+	names := tracestore.JoinNames("new", "old")
+	c.language.Names = func(string) string { return names }
+	for _, name := range []string{"old", "new"} {
+		span := []byte("web" + name)
+		service, key := unsafe.String(&span[0], 3), unsafe.String(&span[3], 3)
+		for _, id := range []keyID{{tracestore.SpanAttribute, key, ""}, {tracestore.ResourceAttribute, key, service}} {
+			before := c.memory
+			c.value(id, service, otlpdata.StringValue("a"))
+			if more := c.memory - before; more < keyMemory {
+				t.Errorf("%+v: memory grew by %d bytes, want at least %d", id, more, keyMemory)
+			}
+		}
+		clear(span)
+	}
+	for _, id := range []keyID{{tracestore.SpanAttribute, "new", ""}, {tracestore.ResourceAttribute, "new", "web"}} {
+		k := c.renamed[id]
+		if k == nil || k != c.renamed[keyID{id.place, names, id.service}] || k.key != "new" || k.service != id.service || k.owner != "web" {
+			t.Errorf("%+v: %+v", id, k)
 		}
 	}
 }

@@ -261,26 +261,27 @@ func (c *counter) newKey(id keyID, service string) *key {
 		return nil
 	}
 	attribute := c.language.Attribute(id.place, id.key)
-	joined := keyID{id.place, attribute.Names, id.service}
-	if k := c.renamed[joined]; k != nil {
-		id.key = strings.Clone(id.key)
+	k := c.renamed[keyID{id.place, attribute.Names, id.service}]
+	if k == nil && len(c.keys) >= maxKeys {
+		c.omitted = true
+		return nil
+	}
+	id.service, id.key = strings.Clone(id.service), strings.Clone(id.key) // the span must not be retained
+	c.memory += keyMemory + len(id.key) + len(id.service)
+	if k != nil {
 		if attribute.IsNewer(k.key) {
 			k.key = id.key
 		}
 		c.renamed[id] = k
 		return k
 	}
-	if len(c.keys) >= maxKeys {
-		c.omitted = true
-		return nil
-	}
-	id.service, id.key = strings.Clone(id.service), strings.Clone(id.key)
-	k := &key{keyID: id, values: make(map[string]*value), owner: strings.Clone(service), names: attribute.Names}
+	k = &key{keyID: id, values: make(map[string]*value), owner: strings.Clone(service), names: attribute.Names}
+	c.memory += len(service)
 	c.keys[id] = k
 	if k.names != "" {
-		c.renamed[joined] = k
+		c.renamed[keyID{id.place, k.names, id.service}] = k
+		c.memory += keyMemory
 	}
-	c.memory += keyMemory + len(id.key) + len(service)
 	return k
 }
 
