@@ -244,10 +244,14 @@ func (p *part) nameOf(f tracestore.Field) tracestore.Field {
 	return f
 }
 
-// scaled returns facets whose counts are those of another share of the spans.
+// scaled returns facets whose counts are those of another share of the spans. Their values remain
+// sorted.
 func scaled(f *tracestore.Facets, share float64) *tracestore.Facets {
 	if f.Share > 0 && share > 0 {
 		thinFacets(f, share/f.Share)
+		for _, one := range f.Facets {
+			slices.SortFunc(one.Values, storequery.CompareFacetValues)
+		}
 	}
 	return f
 }

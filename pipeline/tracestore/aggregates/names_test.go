@@ -15,8 +15,8 @@ func span(key string, names ...string) tracestore.Field {
 	return tracestore.Field{Place: tracestore.SpanAttribute, Key: key, Names: tracestore.JoinNames(names...)}
 }
 
-// sampledStore has spans with one value of each key. It examines a share of them that depends on
-// the number of conditions.
+// sampledStore has spans with two values of each key. A quarter of them has the value a, the others
+// have z. It examines a share of them that depends on the number of conditions.
 type sampledStore struct {
 	spans  map[string]uint64 // by key
 	shares []float64
@@ -34,7 +34,7 @@ func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a traces
 		n := uint64(float64(s.spans[f.Key]) * share)
 		facet := tracestore.Facet{Field: f, Spans: n}
 		if n > 0 {
-			facet.Values, facet.Distinct = []tracestore.FacetValue{{Text: "same", Count: n}}, 1
+			facet.Values, facet.Distinct = []tracestore.FacetValue{{Text: "z", Count: n - n/4}, {Text: "a", Count: n / 4}}, 2
 		}
 		out.Facets = append(out.Facets, facet)
 		s.asked = append(s.asked, f.Key)
@@ -62,7 +62,11 @@ func TestSamplesOfNames(t *testing.T) {
 			t.Fatal(got, err)
 		}
 		f := got.Facets.Facets[0]
-		if f.Field != c.field || f.Spans != c.want || c.want > 0 && f.Values[0].Count != c.want || !slices.Equal(store.asked, c.asked) {
+		var values []tracestore.FacetValue
+		if c.want > 0 {
+			values = []tracestore.FacetValue{{Text: "z", Count: c.want - c.want/4}, {Text: "a", Count: c.want / 4}}
+		}
+		if f.Field != c.field || f.Spans != c.want || !slices.Equal(f.Values, values) || !slices.Equal(store.asked, c.asked) {
 			t.Errorf("%v: %+v, asked %q", c.spans, f, store.asked)
 		}
 		if want := 7 * store.calls; got.Scanned != want {

@@ -472,7 +472,7 @@ type bestValues struct {
 }
 
 func (b *bestValues) add(v tracestore.FacetValue, want int) {
-	if b.worst != nil && compareFacetValues(v, *b.worst) > 0 {
+	if b.worst != nil && CompareFacetValues(v, *b.worst) > 0 {
 		return
 	}
 	if b.list = append(b.list, v); len(b.list) >= 2*want+16 {
@@ -483,11 +483,12 @@ func (b *bestValues) add(v tracestore.FacetValue, want int) {
 }
 
 func (b *bestValues) cut(want int) []tracestore.FacetValue {
-	slices.SortFunc(b.list, compareFacetValues)
+	slices.SortFunc(b.list, CompareFacetValues)
 	return b.list[:min(want, len(b.list))]
 }
 
-func compareFacetValues(a, b tracestore.FacetValue) int {
+// CompareFacetValues orders values as [tracestore.Facet.Values] says.
+func CompareFacetValues(a, b tracestore.FacetValue) int {
 	return cmp.Or(cmp.Compare(math.Abs(b.Score), math.Abs(a.Score)), cmp.Compare(b.Score, a.Score), cmp.Compare(b.Count, a.Count),
 		strings.Compare(a.Text, b.Text))
 }
