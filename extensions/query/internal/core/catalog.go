@@ -96,21 +96,24 @@ func (s *Slot) AttributeKeys(prefix string, limit int) (n Names[string], ok bool
 // AttributeValues is like AttributeKeys, for the values of an attribute.
 func (s *Slot) AttributeValues(f tracestore.Field, prefix string, limit int) (n Names[string], ok bool, err error) {
 	return s.attributes(limit, func(limit int) (all []string, err error) {
-		var damage error
+		var damage tracestore.Reasons
 		for of := range f.EachName() {
 			values, err := s.Store().AttributeValues(s.ctx, s.Tenant(), of.Key, prefix, limit)
-			if reasons, err := tracestore.DamageOf(err); err != nil {
+			reasons, err := tracestore.DamageOf(err)
+			if err != nil {
 				return nil, err
-			} else if !reasons.Complete() {
-				damage = &tracestore.DamagedError{Reasons: reasons}
 			}
+			damage.Add(reasons...)
 			if all == nil {
 				all = values
 			} else if len(values) > 0 {
 				all = slices.Compact(slices.Sorted(slices.Values(slices.Concat(all, values))))
 			}
 		}
-		return all[:min(len(all), limit)], damage
+		if !damage.Complete() {
+			err = &tracestore.DamagedError{Reasons: damage}
+		}
+		return all[:min(len(all), limit)], err
 	})
 }
 
