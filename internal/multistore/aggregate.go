@@ -61,15 +61,17 @@ func mergeAggregates(
 			missing.Add(wrong(name, text))
 			continue
 		}
+		if err := memory.Grow(aggregates.Size(p)); err != nil {
+			return out, err
+		}
 		missing.Add(p.Of(name)...)
 		p.Reasons = nil
 		parts = append(parts, p)
 	}
-	if out, err = aggregates.Add(q, a, parts, memory); err == nil {
-		missing.Add(out.Reasons...)
-		out.Reasons = missing
-	}
-	return out, err
+	out = aggregates.Add(q, a, parts, memory)
+	missing.Add(out.Reasons...)
+	out.Reasons = missing
+	return out, nil
 }
 
 // mismatch describes why the result of a store cannot be added to others, or returns "". A store in

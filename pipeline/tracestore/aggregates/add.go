@@ -15,16 +15,14 @@ import (
 // Add adds results of the same aggregation for different spans, such as those of several stores.
 // Each must have all values and groups; see FacetQuery.All and GroupQuery.All. The sum has the
 // order and the limits that the aggregation requests. If shares of the spans were examined, the
-// counts are reduced to the lowest share. Add modifies the parts, and charges their memory.
+// counts are reduced to the lowest share. Add modifies the parts. memory is charged for the sum;
+// callers charge the Size of each part.
 func Add(
 	q tracestore.Query, a tracestore.Aggregation, parts []*tracestore.Aggregate, memory *tracestore.Memory,
-) (out tracestore.Aggregate, err error) {
+) (out tracestore.Aggregate) {
 	var missing tracestore.Reasons
 	for _, p := range parts {
 		missing.Add(p.Reasons...)
-		if err := memory.Grow(sizeOf(p)); err != nil {
-			return out, err
-		}
 	}
 	totals, facets, groups := sharesOf(parts)
 	thinAggregates(parts, totals, facets, groups)
@@ -72,11 +70,11 @@ func Add(
 	}
 	out.Errors = min(out.Errors, out.Spans)
 	out.Reasons = missing
-	return out, nil
+	return out
 }
 
-// sizeOf returns the approximate memory of a result in bytes.
-func sizeOf(p *tracestore.Aggregate) (n int64) {
+// Size returns the approximate memory of a result in bytes.
+func Size(p *tracestore.Aggregate) (n int64) {
 	if p.Heatmap != nil {
 		n += int64(len(p.Heatmap.Cells)) * int64(unsafe.Sizeof(tracestore.HeatCell{}))
 	}
@@ -142,7 +140,7 @@ func addFacets(to *storequery.FacetCounter, parts []*tracestore.Aggregate) *trac
 	size := int64(0)
 	for _, p := range parts {
 		to.AddTotal(p.Facets.Spans, p.Facets.Selected)
-		size += sizeOf(&tracestore.Aggregate{Facets: p.Facets})
+		size += Size(&tracestore.Aggregate{Facets: p.Facets})
 		for i := range p.Facets.Facets {
 			f := &p.Facets.Facets[i]
 			same := index[f.Field]

@@ -205,6 +205,9 @@ func (c *counting) add(a tracestore.Aggregation, fields []tracestore.Field) (out
 	var results []*tracestore.Aggregate
 	for _, p := range parts {
 		q, of := c.query, a
+		if q.Budget.Spans > 0 {
+			q.Budget.Spans = max(q.Budget.Spans/len(parts), 1)
+		}
 		switch {
 		case len(p.where) == 0:
 		case q.Where == nil:
@@ -218,6 +221,9 @@ func (c *counting) add(a tracestore.Aggregation, fields []tracestore.Field) (out
 		if err != nil {
 			return out, err
 		}
+		if err := c.memory.Grow(Size(&r)); err != nil {
+			return out, err
+		}
 		if r.Facets != nil {
 			for i := range r.Facets.Facets {
 				r.Facets.Facets[i].Field = a.Facets.Fields[i]
@@ -225,9 +231,9 @@ func (c *counting) add(a tracestore.Aggregation, fields []tracestore.Field) (out
 		}
 		results = append(results, &r)
 	}
-	out, err = Add(c.query, a, results, c.memory)
+	out = Add(c.query, a, results, c.memory)
 	c.missing.Add(out.Reasons...)
-	return out, err
+	return out, nil
 }
 
 func (p *part) rename(fields []tracestore.Field) (out []tracestore.Field) {

@@ -28,7 +28,7 @@ func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a traces
 	where, _ := q.Where.(tracestore.And)
 	share := s.shares[len(where)]
 	out := &tracestore.Facets{Spans: 1000, Share: share}
-	s.asked = append(s.asked, fmt.Sprint(len(where)))
+	s.asked = append(s.asked, fmt.Sprintf("%d conditions, budget %d", len(where), q.Budget.Spans))
 	s.calls++
 	for _, f := range a.Facets.Fields {
 		n := uint64(float64(s.spans[f.Key]) * share)
@@ -45,18 +45,19 @@ func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a traces
 // TestSamplesOfNames checks that counts of names of which different shares of the spans were
 // examined are counts of the share of the result.
 func TestSamplesOfNames(t *testing.T) {
+	const all, part = "0 conditions, budget 301", "1 conditions, budget 150"
 	for _, c := range []struct {
 		spans map[string]uint64
 		field tracestore.Field
 		asked []string
 		want  uint64 // in a fifth of the spans
 	}{
-		{map[string]uint64{"new": 400, "old": 200}, span("old", "new", "old"), []string{"0", "new", "old", "1", "new", "1", "old"}, 120},
-		{map[string]uint64{"old": 200}, span("new", "new", "old"), []string{"0", "new", "old"}, 40},
-		{nil, span("old", "new", "old"), []string{"0", "new", "old"}, 0},
+		{map[string]uint64{"new": 400, "old": 200}, span("old", "new", "old"), []string{all, "new", "old", part, "new", part, "old"}, 120},
+		{map[string]uint64{"old": 200}, span("new", "new", "old"), []string{all, "new", "old"}, 40},
+		{nil, span("old", "new", "old"), []string{all, "new", "old"}, 0},
 	} {
 		store := &sampledStore{spans: c.spans, shares: []float64{0.2, 0.5}}
-		got, err := Aggregate(t.Context(), store, tracestore.Query{}, tracestore.Aggregation{
+		got, err := Aggregate(t.Context(), store, tracestore.Query{Budget: tracestore.Budget{Spans: 301}}, tracestore.Aggregation{
 			Facets: tracestore.FacetQuery{Values: 5, Fields: []tracestore.Field{c.field}}})
 		if err != nil || len(got.Facets.Facets) != 1 {
 			t.Fatal(got, err)
@@ -72,6 +73,26 @@ func TestSamplesOfNames(t *testing.T) {
 		if want := 7 * store.calls; got.Scanned != want {
 			t.Errorf("%v: %d spans examined, want %d", c.spans, got.Scanned, want)
 		}
+	}
+}
+
+// full is an account that refuses all memory.
+type full struct{}
+
+var errFull = errors.New("no memory")
+
+func (full) Grow(int64) error { return errFull }
+
+func (full) Shrink(int64) {}
+
+// TestMemoryOfParts checks that the next part is requested only if there is memory for the results
+// so far.
+func TestMemoryOfParts(t *testing.T) {
+	store := &sampledStore{spans: map[string]uint64{"new": 400, "old": 200}, shares: []float64{1, 1}}
+	_, err := Aggregate(tracestore.WithAccount(t.Context(), full{}), store, tracestore.Query{}, tracestore.Aggregation{
+		Facets: tracestore.FacetQuery{Values: 5, Fields: []tracestore.Field{span("old", "new", "old")}}})
+	if !errors.Is(err, errFull) || store.calls != 2 { // all spans and the first part
+		t.Errorf("%d calls, %v", store.calls, err)
 	}
 }
 
