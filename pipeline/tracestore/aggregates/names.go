@@ -2,6 +2,7 @@ package aggregates
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,7 +13,12 @@ import (
 // maxParts is the maximum number of parts into which spans are divided by their names.
 const maxParts = 64
 
-var errManyNames = fmt.Errorf("fields to group by have more than %d combinations of names; group by fewer fields", maxParts)
+var (
+	errManyNames = fmt.Errorf("attributes have more than %d combinations of names; group by fewer attributes or configure fewer names",
+		maxParts)
+	errAllFacets = errors.New("facets of all fields do not go together with groups by an attribute that has several names; " +
+		"request them separately")
+)
 
 // Aggregate is like the method of the store, but also supports fields with
 // [tracestore.Field.Names]. It counts the spans by each name alone. If spans have several names of
@@ -27,6 +33,9 @@ func Aggregate(
 	}
 	if err := a.Check(q); err != nil {
 		return out, err
+	}
+	if a.Facets.Values > 0 && len(a.Facets.Fields) == 0 {
+		return out, errAllFacets
 	}
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
@@ -79,7 +88,7 @@ type counting struct {
 
 // byName runs the aggregation with each name as a field of its own, and sets c.present. The facets
 // of the result are those that the aggregation requests, except that of names; groups are left out
-// if one of their fields has Names.
+// if one of their fields has Names. Names beyond MaxFacets are counted by further calls.
 func (c *counting) byName(a tracestore.Aggregation, fields []tracestore.Field) (tracestore.Aggregate, error) {
 	requested := a.Facets
 	if len(named(groupFields(&a)...)) > 0 {
@@ -94,9 +103,21 @@ func (c *counting) byName(a tracestore.Aggregation, fields []tracestore.Field) (
 		}
 	}
 	a.Facets.Values = max(requested.Values, 1)
+	all := a.Facets.Fields
+	a.Facets.Fields = all[:min(len(all), tracestore.MaxFacets)]
 	out, err := c.store.Aggregate(c.ctx, c.query, a)
 	if err != nil || out.Facets == nil {
 		return out, err
+	}
+	for rest := range slices.Chunk(all[len(a.Facets.Fields):], tracestore.MaxFacets) {
+		a.Facets.Fields = rest
+		more, err := c.store.Aggregate(c.ctx, c.query, tracestore.Aggregation{Facets: a.Facets})
+		if err != nil {
+			return out, err
+		}
+		out.Scanned += more.Scanned
+		out.Reasons.Add(more.Reasons...)
+		out.Facets.Facets = append(out.Facets.Facets, scaled(more.Facets, out.Facets.Share).Facets...)
 	}
 	for i := range out.Facets.Facets {
 		f := &out.Facets.Facets[i]

@@ -25,6 +25,9 @@ type sampledStore struct {
 }
 
 func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	if err := a.Check(q); err != nil {
+		return tracestore.Aggregate{}, err
+	}
 	where, _ := q.Where.(tracestore.And)
 	share := s.shares[len(where)]
 	out := &tracestore.Facets{Spans: 1000, Share: share}
@@ -93,6 +96,36 @@ func TestMemoryOfParts(t *testing.T) {
 		Facets: tracestore.FacetQuery{Values: 5, Fields: []tracestore.Field{span("old", "new", "old")}}})
 	if !errors.Is(err, errFull) || store.calls != 2 { // all spans and the first part
 		t.Errorf("%d calls, %v", store.calls, err)
+	}
+}
+
+// TestFacetsOfManyNames checks that facets may have more names than a store counts in one call.
+func TestFacetsOfManyNames(t *testing.T) {
+	store := &sampledStore{spans: make(map[string]uint64), shares: []float64{0.5}}
+	var fields []tracestore.Field
+	for i := range tracestore.MaxFacets {
+		names := []string{fmt.Sprint("new ", i), fmt.Sprint("middle ", i), fmt.Sprint("old ", i)}
+		fields = append(fields, span(names[0], names...))
+		store.spans[names[i%3]] = uint64(2 * i)
+	}
+	got, err := Aggregate(t.Context(), store, tracestore.Query{}, tracestore.Aggregation{
+		Facets: tracestore.FacetQuery{Values: 5, Fields: fields}})
+	if err != nil || len(got.Facets.Facets) != len(fields) || store.calls != 3 || got.Scanned != 21 {
+		t.Fatalf("%d calls: %+v, %v", store.calls, got, err)
+	}
+	for i, f := range got.Facets.Facets {
+		if f.Field != fields[i] || f.Spans != uint64(i) {
+			t.Errorf("%d: %+v", i, f)
+		}
+	}
+}
+
+// TestAllFacetsWithNames checks that names of groups do not replace a request for all facets.
+func TestAllFacetsWithNames(t *testing.T) {
+	_, err := Aggregate(t.Context(), &sampledStore{}, tracestore.Query{}, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1},
+		Groups: tracestore.GroupQuery{By: []tracestore.Field{span("old", "new", "old")}, Limit: 1}})
+	if !errors.Is(err, errAllFacets) {
+		t.Error(err)
 	}
 }
 
