@@ -124,7 +124,7 @@ func pick(want int, parts []*tracestore.Aggregate) []tracestore.Exemplar {
 	return picker.Answer()
 }
 
-// sameField holds the counts of all stores for one field.
+// sameField holds the counts of all parts for one field.
 type sameField struct {
 	field    tracestore.Field
 	spans    uint64
@@ -133,7 +133,7 @@ type sameField struct {
 }
 
 // addFacets adds the facets of all parts. If not all of them can be counted, it prefers fields that
-// occur in many spans, and values that are frequent in one of the stores.
+// occur in many spans, and values that are frequent in one of the parts.
 func addFacets(to *storequery.FacetCounter, parts []*tracestore.Aggregate) *tracestore.Facets {
 	index := make(map[tracestore.Field]*sameField)
 	var fields []*sameField
@@ -181,7 +181,7 @@ func (f *sameField) addTo(c *storequery.FieldCounter, limited bool) {
 		})
 		f.facets = []*tracestore.Facet{all}
 	}
-	most := 0 // of one store; the others share many of them
+	most := 0 // of one part; the others share many of them
 	for _, one := range f.facets {
 		most = max(most, len(one.Values))
 	}
@@ -194,7 +194,7 @@ func (f *sameField) addTo(c *storequery.FieldCounter, limited bool) {
 }
 
 // addGroups adds the groups of all parts. If not all of them can be counted, it prefers groups that
-// have many spans in one of the stores.
+// have many spans in one of the parts.
 func addGroups(to *storequery.GroupCounter, parts []*tracestore.Aggregate) *tracestore.Groups {
 	var all []*tracestore.Group
 	for _, p := range parts {

@@ -45,8 +45,8 @@ func (s *sampledStore) Aggregate(_ context.Context, q tracestore.Query, a traces
 	return tracestore.Aggregate{Facets: out, Share: share, Scanned: 7}, nil
 }
 
-// TestSamplesOfNames checks that counts of names of which different shares of the spans were
-// examined are counts of the share of the result.
+// TestSamplesOfNames checks the counts of names in samples with different shares of the spans: they
+// are reduced to the share of the result.
 func TestSamplesOfNames(t *testing.T) {
 	const all, part = "0 conditions, budget 301", "1 conditions, budget 150"
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// shares describes a count of each store: how many of the examined spans matched, the share of all
+// shares describes a count of each part: how many of the examined spans matched, the share of all
 // spans that was examined, and the relative error.
 type shares []sampled
 
@@ -53,7 +53,7 @@ func (s shares) lowest() float64 {
 	return low
 }
 
-// factors returns the factor for the counts of each store that reduces them to the lowest share. It
+// factors returns the factor for the counts of each part that reduces them to the lowest share. It
 // is exactly 1 for equal shares.
 func (s shares) factors() []float64 {
 	low, out := s.lowest(), make([]float64, len(s))
@@ -71,11 +71,11 @@ func (s shares) estimate() (sum float64) {
 	return sum
 }
 
-// merged returns the share for a count of all stores, which is the sum of counts that were
-// multiplied by factors: the count divided by the share is the estimate. It is 1 only if all stores
-// examined everything.
+// merged returns the share for a count of all parts, which is the sum of counts that were
+// multiplied by factors: the count divided by the share is the estimate. It is 1 only if all spans
+// of all parts were examined.
 func (s shares) merged(count uint64) float64 {
-	low := 1.0 // including stores without matching spans
+	low := 1.0 // including parts without matching spans
 	for _, one := range s {
 		low = min(low, one.share)
 	}
@@ -89,9 +89,9 @@ func (s shares) merged(count uint64) float64 {
 	return min(float64(count)/estimate, math.Nextafter(1, 0))
 }
 
-// relativeError returns the relative standard error of the estimate: the errors of the stores are
-// independent, so that their squares add up. A store that found nothing in a sample may have about
-// as many matching spans as one examined span stands for.
+// relativeError returns the relative standard error of the estimate: the errors of the parts are
+// independent, so that their squares add up. A part without matching spans in its sample may have
+// about as many as one examined span stands for.
 func (s shares) relativeError() float64 {
 	squares, sampled := 0.0, false
 	for _, one := range s {
@@ -115,11 +115,11 @@ func (s shares) relativeError() float64 {
 	}
 }
 
-// thinAggregates reduces the counts of parts as if all stores had examined the same share: the
-// lowest of the stores, separately for totals, facets and groups. Without that, values that are
-// frequent in a store with a high share would seem to be more frequent everywhere. Rounding
+// thinAggregates reduces the counts of parts as if the same share of each part had been examined:
+// the lowest share, separately for totals, facets and groups. Without that, values that are
+// frequent in a part with a high share would seem to be more frequent everywhere. Rounding
 // preserves the sum of the counts, so that one of several values with low counts remains. Only
-// counts of stores with a higher share change.
+// counts of parts with a higher share change.
 func thinAggregates(parts []*tracestore.Aggregate, totals, facets, groups shares) {
 	for i, factor := range totals.factors() {
 		p, all, failed := parts[i], newRounder(factor), newRounder(factor)
