@@ -54,6 +54,11 @@ func New(c Config) (*Names, error) {
 		if len(older) == 0 {
 			return nil, pipeline.BadKey("families", "%q must have at least one older name", name)
 		}
+		for _, old := range older {
+			if _, ok := c.Families[old]; ok {
+				return nil, pipeline.BadKey("families", "%q is both a current and an older name; list all older names under one current name", old)
+			}
+		}
 		others := known[name]
 		known[name] = nil
 		for _, old := range slices.Concat(older, others) {
@@ -79,12 +84,18 @@ func New(c Config) (*Names, error) {
 // families are the older names of attributes by current name, the preferred one first.
 type families map[string][]string
 
-// rename adds a rename that is newer than those before, unless it is known.
+// rename adds a rename that is newer than those before, unless it is known. It may also be the
+// opposite of an earlier one.
 func (f families) rename(old, name string) {
 	if slices.Contains(f[name], old) {
 		return
 	}
-	f[name] = slices.Concat(f[name], []string{old}, f[old])
+	f[name] = append(f[name], old)
+	for _, older := range f[old] {
+		if older != name {
+			f[name] = append(f[name], older)
+		}
+	}
 	delete(f, old)
 }
 
@@ -96,7 +107,7 @@ func (n *Names) Of(key string) string {
 	return n.joined[key]
 }
 
-// WithoutOlder returns keys without those of which a newer name is also in the list.
+// WithoutOlder returns keys without those that have a newer name in the list.
 func (n *Names) WithoutOlder(keys []string) []string {
 	newest := make(map[string]string) // in the list, by all names
 	for _, key := range keys {

@@ -1,6 +1,7 @@
 package semconv
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,16 +65,21 @@ func TestFamilies(t *testing.T) {
 
 // TestRenames checks that versions do not descend and that no name belongs to two attributes.
 func TestRenames(t *testing.T) {
+	var last [3]int
 	seen := make(map[string]bool)
 	for line := range strings.Lines(renames) {
-		f := strings.Fields(line)
-		if f[0] == "#" {
+		if strings.HasPrefix(line, "#") {
 			continue
 		}
+		var version [3]int
+		f := strings.Fields(line)
 		if len(f) != 3 || f[1] == f[2] || seen[f[1]] {
-			t.Errorf("invalid line %q", line)
+			t.Fatalf("invalid line %q", line)
 		}
-		seen[f[1]] = true
+		if _, err := fmt.Sscanf(f[0], "%d.%d.%d", &version[0], &version[1], &version[2]); err != nil || slices.Compare(version[:], last[:]) < 0 {
+			t.Errorf("invalid version in line %q: %v", line, err)
+		}
+		last, seen[f[1]] = version, true
 	}
 }
 
@@ -91,9 +97,23 @@ func TestConfig(t *testing.T) {
 	if got := n.Of("server.address"); got != tracestore.JoinNames("server.address", "net.peer.name", "net.host.name") {
 		t.Errorf("%q", got)
 	}
-	for _, families := range []map[string][]string{{"a": nil}, {"a": {""}}, {"a": {"x"}, "b": {"x"}}, {"a": {"http.method"}}} {
-		if _, err := New(Config{Enabled: true, Families: families}); err == nil {
-			t.Errorf("%v: no error", families)
+	n = namesOf(t, Config{Enabled: true, Families: map[string][]string{"db.name": {"db.namespace"}}})
+	if got := n.Of("db.name"); got != tracestore.JoinNames("db.name", "db.namespace", "db.cassandra.keyspace", "db.hbase.namespace") {
+		t.Errorf("%q", got)
+	}
+	for _, c := range []struct {
+		families map[string][]string
+		want     string
+	}{
+		{map[string][]string{"a": nil}, "at least one older name"},
+		{map[string][]string{"a": {""}}, "not a name"},
+		{map[string][]string{"a": {"x"}, "b": {"x"}}, "two attributes"},
+		{map[string][]string{"a": {"http.method"}}, "two attributes"},
+		{map[string][]string{"a": {"b"}, "b": {"c"}}, `"b" is both a current and an older name`},
+		{map[string][]string{"a": {"c"}, "b": {"a"}}, `"a" is both a current and an older name`},
+	} {
+		if _, err := New(Config{Enabled: true, Families: c.families}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v", c.families, err)
 		}
 	}
 }
