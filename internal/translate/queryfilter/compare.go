@@ -220,8 +220,12 @@ func (p *parser) regex(r reference, e *expression_v1.Expression) (tracestore.Exp
 	if r.typ == tracestore.WordField {
 		return matchingWords(r.fields[0], re), nil
 	}
+	value := tracestore.Pattern(re)
+	if r.typ == tracestore.AttributeField && e.GetScalar().GetType() == typeString {
+		value.Kind = otlpdata.ValueString
+	}
 	return r.anyOf(func(f tracestore.Field) tracestore.Expr {
-		return tracestore.Cond{Field: f, Op: tracestore.Like, Value: tracestore.Pattern(re)}
+		return tracestore.Cond{Field: f, Op: tracestore.Like, Value: value}
 	}), nil
 }
 
