@@ -16,7 +16,9 @@ func checkOf(t reflect.Type) func(v any) error {
 	case reflect.TypeFor[tracestore.Op]():
 		return check(func(op *tracestore.Op) error { return known(*op <= tracestore.Exists, "operator %d", *op) })
 	case reflect.TypeFor[otlpdata.ValueKind]():
-		return check(func(k *otlpdata.ValueKind) error { return known(*k <= otlpdata.ValueMap, "kind %d of a value", *k) })
+		return check(func(k *otlpdata.ValueKind) error {
+			return known(*k == otlpdata.ValueEmpty || *k == otlpdata.ValueString || *k == otlpdata.ValueBool, "kind %d of a literal", *k)
+		})
 	case reflect.TypeFor[tracestore.Arithmetic]():
 		return check(func(a *tracestore.Arithmetic) error {
 			return known(strings.IndexByte("+-*/%^", a.Op) >= 0, "operator %q", a.Op)

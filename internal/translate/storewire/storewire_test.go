@@ -284,7 +284,7 @@ func TestInvalidMessages(t *testing.T) {
 		`unknown place "newName`: bytes.Replace(where(cond(tracestore.RootService, "", tracestore.Eq, tracestore.Text(""))),
 			rootService, newName, 1),
 		"unknown operator":              where(cond(tracestore.Name, "", tracestore.Exists+1, tracestore.Text(""))),
-		"unknown kind 8 of a value":     where(cond(tracestore.Name, "", tracestore.Eq, tracestore.Literal{Kind: otlpdata.ValueMap + 1})),
+		"unknown kind 3 of a literal":   where(cond(tracestore.Name, "", tracestore.Eq, tracestore.Literal{Kind: otlpdata.ValueInt})),
 		"missing closing )":             pattern,
 		"bytes after the value":         append(where(nil), 0),
 		"indefinite length":             {majorArray<<5 | 31},
