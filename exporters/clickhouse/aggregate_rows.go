@@ -287,7 +287,7 @@ func (a *rowAttribute) meets(c tracestore.Cond) bool {
 	switch c.Value.Kind {
 	case otlpdata.ValueString:
 		return false
-	case otlpdata.ValueBool:
+	case otlpdata.ValueBool: // or bytes with this text, because the column does not store the type
 		text := a.Value.Str()
 		return (text == "true" || text == "false") && c.Holds(otlpdata.BoolValue(text == "true"))
 	}

@@ -198,7 +198,8 @@ func otherCond(c tracestore.Cond) bounds {
 }
 
 // boolCond is the condition on the text form v of a value that may be a boolean. It also holds for
-// the three bytes whose base64 form is "true".
+// the three bytes whose base64 form is "true". That is accepted, because the column does not store
+// the type.
 func boolCond(c tracestore.Cond) bounds {
 	var texts []string
 	for _, b := range []bool{false, true} {
