@@ -14,7 +14,7 @@ import { AnswerState, Messages, Partial } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { view } from '../../shell/url';
-import { orderFacets } from './facet-order';
+import { nameIn, orderFacets } from './facet-order';
 import { useFacetServices } from './facet-services';
 import type { Run } from './run';
 import css from './facets.module.css';
@@ -54,7 +54,7 @@ export default function FacetList({ answer, run, onFilter }: FacetListProps) {
         </div>
       )}
       <div ref={list} role="toolbar" aria-orientation="vertical" aria-label={t('Values of fields')}>
-        {shown.map((f, i) => <FacetView key={f.field} facet={f} label={shortLabel(f, ordered)} spans={data.spans} share={data.share} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
+        {shown.map((f, i) => <FacetView key={f.field} facet={f} name={nameIn(named, f)} label={shortLabel(f, ordered)} spans={data.spans} share={data.share} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
       </div>
       {shown.length === 0 && <p class={css.none}>{wanted ? t('The matching spans have no field with this name.') : t('No spans match.')}</p>}
       {data.omitted > 0 && <p class={css.none}>{t('{omitted} more fields are not listed. You can still search for them.', { omitted: count(data.omitted) })}</p>}
@@ -76,6 +76,8 @@ function shortLabel({ field }: Facet, all: Facet[]): string {
 
 interface FacetViewProps {
   facet: Facet;
+  /** Name of the field in conditions. */
+  name: string;
   label: string;
   spans: number;
   /** Share of the spans that was examined. */
@@ -87,7 +89,7 @@ interface FacetViewProps {
   onRows: () => void;
 }
 
-function FacetView({ facet, label, spans, share: examined, open: initiallyOpen, run, onFilter, onRows }: FacetViewProps) {
+function FacetView({ facet, name, label, spans, share: examined, open: initiallyOpen, run, onFilter, onRows }: FacetViewProps) {
   const [toggled, setToggled] = useState<boolean | null>(null);
   const [all, setAll] = useState(false);
   const open = toggled ?? initiallyOpen;
@@ -109,7 +111,7 @@ function FacetView({ facet, label, spans, share: examined, open: initiallyOpen, 
           <span class={css.distinct}>{tn(facet.distinct, '{n} value', '{n} values', { n: count(facet.distinct) })}</span>
         </button>
       </h2>
-      {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} cut={cuts.get(v.text)} service={services.get(v.text)} spans={spans / examined} onFilter={onFilter} />)}</ul>}
+      {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={name} value={v} cut={cuts.get(v.text)} service={services.get(v.text)} spans={spans / examined} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <div data-row><Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button></div>}
       {open && all && rest.error && <AnswerState what={t('More values')} answer={rest} />}
       {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{n} spans have other values.', { n: count(full.other / part) })}</p>}

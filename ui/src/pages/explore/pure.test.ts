@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Change, Facet, Heatmap, TraceSummary } from '../../api/types';
-import { orderFacets } from './facet-order';
+import { nameIn, orderFacets } from './facet-order';
 import { marksOf } from './marks';
 import { stepOf } from './step';
 import { slowestBound } from './slowest';
@@ -52,6 +52,9 @@ describe('facets', () => {
     const order = orderFacets([facet('one', [100]), facet('ids', [1, 1, 1], 0, 100), facet('even', [50, 50]), facet('status', [90, 10], 1), facet('cause', [80, 20], 0.6)], 100);
     expect(order.map((f) => f.field)).toEqual(['cause', 'even', 'status', 'ids', 'one']);
     expect(orderFacets(order, 100, new Set(['one']))[0].field).toBe('one');
+    const renamed = { ...facet('span.db.query.text', [100]), names: ['span.db.query.text', 'span.db.statement'] };
+    expect(orderFacets([...order, renamed], 100, new Set(['span.db.statement']))[0].field).toBe('span.db.query.text');
+    expect(['span.db.statement', 'name'].map((n) => nameIn(new Set([n]), renamed))).toEqual(['span.db.statement', 'span.db.query.text']);
     expect(orderFacets([facet('even', [50, 50]), facet('name', [90, 10])], 100, new Set(), true)[0].field).toBe('name');
   });
 });
