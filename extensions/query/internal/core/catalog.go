@@ -83,13 +83,15 @@ func listNames[T any](
 }
 
 // AttributeKeys returns at most limit attribute keys with a prefix. If several are names of one
-// attribute, only the newest is listed. ok is false if the store does not list attributes. Callers
-// pass the list to Listed.
+// attribute in searches, only the newest is listed. ok is false if the store does not list
+// attributes. Callers pass the list to Listed.
 func (s *Slot) AttributeKeys(prefix string, limit int) (n Names[string], ok bool, err error) {
 	n, ok, err = s.attributes(limit, func(limit int) ([]string, error) {
 		return s.Store().AttributeKeys(s.ctx, s.Tenant(), prefix, limit)
 	})
-	n.List = s.backend.opts.Names.WithoutOlder(n.List)
+	if s.Language().Names != nil {
+		n.List = s.backend.opts.Names.WithoutOlder(n.List)
+	}
 	return n, ok, err
 }
 

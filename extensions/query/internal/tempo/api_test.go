@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/extensions/query/internal/semconv"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -169,6 +170,25 @@ func TestShownNames(t *testing.T) {
 		if got := shownName(f); got != want {
 			t.Errorf("%+v: %q, want %q", f, got, want)
 		}
+	}
+}
+
+// TestScopesOfNames checks that a renamed attribute is listed in the scopes of all its names.
+func TestScopesOfNames(t *testing.T) {
+	td := ptrace.NewTraces()
+	sp := querytest.AddSpan(querytest.AddService(td, "new"), pcommon.TraceID{15: 1}, 1, 0, "a", 0)
+	sp.Attributes().PutStr("http.request.method", "GET")
+	querytest.AddSpan(querytest.AddService(td, "old"), pcommon.TraceID{15: 2}, 1, 0, "a", 0)
+	td.ResourceSpans().At(1).Resource().Attributes().PutStr("http.method", "GET")
+	names, err := semconv.New(semconv.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := api(t, querytest.FullStore{Store: querytest.NewStore(td)}, func(o *core.Options) { o.Names = names })
+	w := querytest.Ask(t, h, http.MethodGet, "/tempo/api/v2/search/tags")
+	const want = `{"scopes":[{"name":"resource","tags":["http.request.method","service.name"]},{"name":"span","tags":["http.request.method"]},`
+	if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), want) {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 

@@ -222,8 +222,8 @@ func attributeKeys(slot *core.Slot) (core.Names[string], error) {
 }
 
 // seenKeys returns the attributes of a sample of spans: frequent attributes of spans and resources
-// and, for other keys, attributes of events, links and scopes. It returns nothing if the store
-// cannot aggregate.
+// and, for other keys, attributes of events, links and scopes. All names of an attribute count as
+// seen. It returns nothing if the store cannot aggregate.
 func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Field]bool, error) {
 	seen := make(map[tracestore.Field]bool)
 	store, ok := core.SlotAs[tracestore.Aggregator](slot)
@@ -238,7 +238,9 @@ func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Fie
 			return err
 		}
 		for _, f := range found.Facets.Facets {
-			seen[f.Field] = f.Spans > 0
+			for name := range slot.Language().Attribute(f.Field.Place, f.Field.Key).EachName() {
+				seen[name] = seen[name] || f.Spans > 0
+			}
 		}
 		return nil
 	}
