@@ -33,13 +33,12 @@ func Profile(
 	return profile(ctx, r, q, sel, Sets{}, o)
 }
 
-// Sets are sets of spans that depend on the structure of traces. Selected selects only spans that
-// All selects.
-type Sets struct{ All, Selected storequery.SpanSet }
+// Sets are sets of spans that depend on the structure of traces, each of the whole trace.
+type Sets struct{ All, Selected []storequery.SpanSet }
 
-// ProfileSets is like Profile, but describes the traces in which sets.All selects a span that
-// matches q. A trace is selected if sets.Selected selects a span that matches q and meets sel. It
-// reads whole traces, whose spans count against Budget.Spans.
+// ProfileSets is like Profile, but describes the traces with a span that matches q and that
+// sets.All select. A trace is selected if sets.Selected select such a span, too, and it meets sel.
+// It reads whole traces, whose spans count against Budget.Spans.
 func ProfileSets(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, sets Sets, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {
@@ -92,7 +91,7 @@ const knownMemory = 64
 type profiler struct {
 	reader   tracestore.Reader
 	query    tracestore.Query
-	sets     Sets // nil: the query and the selection are the only conditions
+	sets     Sets // none: the query and the selection are the only conditions
 	want     int  // traces of each set
 	deadline time.Time
 	known    map[otlpdata.TraceID]bool // traces that need not be reread; true: not in the rest
@@ -111,9 +110,10 @@ type profiler struct {
 func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2]float64, err error) {
 	shares = [2]float64{1, 1}
 	both, all := p.both(sel)
+	sets := slices.Concat(p.sets.All, p.sets.Selected)
 	// The selected traces get the first half of the time, the rest the second.
 	chosen := sampling{profiler: p, query: both, selected: true, until: halfway(p.deadline)}
-	chosen.of(ctx, p.sets.Selected)
+	chosen.of(ctx, sets)
 	err = chosen.run(ctx)
 	shares[1] = chosen.share()
 	if err != nil {
@@ -121,16 +121,16 @@ func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2
 	}
 	rest := sampling{profiler: p, query: p.query, until: p.deadline}
 	rest.of(ctx, p.sets.All)
-	if all && p.sets.All == nil {
+	if all && len(sets) == 0 {
 		rest.narrower = tracestore.And{p.query.Where, tracestore.Not{Expr: sel.Where}}
 	}
-	if _, uses := storequery.PlacesOf(both.Where); !uses && p.sets.Selected == nil {
+	if _, uses := storequery.PlacesOf(both.Where); !uses && len(sets) == 0 {
 		rest.without = &both
 	}
 	if !chosen.complete() { // otherwise all selected traces are known
 		found, isSelected := rest.accepts, p.matches(ctx, both)
-		if p.sets.Selected != nil {
-			isSelected = rest.selects(ctx, p.sets.Selected, both)
+		if len(sets) > 0 {
+			isSelected = rest.selects(ctx, sets, both)
 		}
 		rest.accepts = func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error) {
 			if ok, err := found(id, spans); err != nil || !ok {

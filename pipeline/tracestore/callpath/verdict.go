@@ -52,35 +52,38 @@ func (p *profiler) matches(ctx context.Context, q tracestore.Query) test {
 		if err := ctx.Err(); err != nil || exact || !may {
 			return may, err
 		}
-		return p.hasSpan(ctx, id, storequery.Select{Where: q.Where}, has)
+		return p.hasSpan(ctx, id, []storequery.SpanSet{storequery.Select{Where: q.Where}}, has)
 	}
 }
 
-// of limits a sample to the traces in which a set selects a span that matches its query. A nil set
-// selects all spans.
-func (s *sampling) of(ctx context.Context, set storequery.SpanSet) {
-	if set == nil {
+// of limits a sample to the traces with a span that matches its query and that all sets select.
+func (s *sampling) of(ctx context.Context, sets []storequery.SpanSet) {
+	if len(sets) == 0 {
 		s.accepts = s.filter(ctx, s.query)
 		return
 	}
-	s.accepts = s.selects(ctx, set, s.query)
-	s.query.Where = tracestore.And{s.query.Where, tracestore.WithContext(ctx, storequery.Cover(set))}
+	s.accepts = s.selects(ctx, sets, s.query)
+	where := tracestore.And{s.query.Where}
+	for _, set := range sets {
+		where = append(where, tracestore.WithContext(ctx, storequery.Cover(set)))
+	}
+	s.query.Where = where
 }
 
-// selects returns the test whether a set selects a span of a trace that matches a query.
-func (s *sampling) selects(ctx context.Context, set storequery.SpanSet, q tracestore.Query) test {
+// selects returns the test whether all sets select a span of a trace that matches a query.
+func (s *sampling) selects(ctx context.Context, sets []storequery.SpanSet, q tracestore.Query) test {
 	from, to, ok := q.Window()
-	set = storequery.Pipeline{Set: set, Stages: []storequery.Stage{storequery.Refine{Set: storequery.Select{Where: q.Where}}}}
+	sets = append(slices.Clip(sets), storequery.Select{Where: q.Where})
 	return func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error) {
 		s.spent += len(spans)
-		return s.hasSpan(ctx, id, set, func(start uint64) bool { return ok && start >= from && start <= to })
+		return s.hasSpan(ctx, id, sets, func(start uint64) bool { return ok && start >= from && start <= to })
 	}
 }
 
-// hasSpan reads a trace in full, and reports whether a set selects one of its spans.
+// hasSpan reads a trace in full, and reports whether all sets select one of its spans.
 func (p *profiler) hasSpan(
-	ctx context.Context, id otlpdata.TraceID, set storequery.SpanSet, has func(start uint64) bool,
-) (found bool, err error) {
+	ctx context.Context, id otlpdata.TraceID, sets []storequery.SpanSet, has func(start uint64) bool,
+) (bool, error) {
 	var pieces []*otlpdata.Batch
 	var damaged *tracestore.DamagedError
 	size, spans, limit := int64(0), 0, p.query.Budget.TraceSpans
@@ -102,11 +105,7 @@ func (p *profiler) hasSpan(
 			break
 		}
 	}
-	err = storequery.VisitSelected(ctx, set, id, false, func(s tracestore.Span) error {
-		found = found || has(s.Start)
-		return nil
-	}, pieces...)
-	return found, err
+	return storequery.SelectsSpan(ctx, sets, id, has, pieces...)
 }
 
 // outlineDecides reports whether the fields of a span in an outline suffice to evaluate a

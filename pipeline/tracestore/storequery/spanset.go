@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -118,6 +119,33 @@ func VisitSelected(
 		}
 		return visit(s)
 	})
+}
+
+// SelectsSpan reports whether all sets select a span of a trace whose start meets a condition.
+// Batches and errors are as in VisitSelected.
+func SelectsSpan(
+	ctx context.Context, sets []SpanSet, id otlpdata.TraceID, has func(start uint64) bool, batches ...*otlpdata.Batch,
+) (bool, error) {
+	var selected []bool // by the sets so far
+	for _, set := range sets {
+		m := newSetMatcher(withContext(ctx, set), nil)
+		memory, err := m.reserve(ctx, batches)
+		if err != nil {
+			return false, err
+		}
+		err = m.evaluate(ctx, id, NewDedup(), walkBatches(batches...))
+		memory.Release()
+		if err != nil {
+			return false, fmt.Errorf("evaluating the spans of trace %s: %w", id, err)
+		}
+		if selected == nil {
+			selected = m.selected
+		}
+		for at := range selected {
+			selected[at] = selected[at] && m.selected[at] && has(m.starts[at])
+		}
+	}
+	return slices.Contains(selected, true), nil
 }
 
 // VisitGroups is like VisitSelected with ofTrace, but also passes the index of the group of each

@@ -128,9 +128,9 @@ func checkRandomPathProfiles(s *suite) {
 				sel.From, sel.To = at(base+g.Uint64N(randomTimes)), at(base+g.Uint64N(randomTimes))
 			}
 			s.checkPathProfile(store, q, sel)
-			all := g.set(2)
-			part := storequery.Pipeline{Set: all, Stages: []storequery.Stage{storequery.Refine{Set: g.set(1)}}}
+			all, part := []storequery.SpanSet{g.set(2)}, []storequery.SpanSet{g.set(1)}
 			s.checkSetProfile(q, sel, callpath.Sets{All: all, Selected: part})
+			s.checkSetProfile(q, sel, callpath.Sets{Selected: part})
 		}
 		if s.Failed() {
 			s.Fatalf("failed with %s=%d", seedVariable, seed)
@@ -197,8 +197,7 @@ func describeProfile(p *tracestore.PathProfile) string {
 	return fmt.Sprintf("%+v", out)
 }
 
-// profile computes a path profile of all traces by its definition. Sets that are nil select all
-// spans.
+// profile computes a path profile of all traces by its definition.
 func (o *oracle) profile(q tracestore.Query, sel tracestore.Selection, sets callpath.Sets) tracestore.PathProfile {
 	from, to, ok := q.Window()
 	first, last, some := tracestore.Query{From: sel.From, To: sel.To}.Window()
@@ -213,12 +212,14 @@ func (o *oracle) profile(q tracestore.Query, sel tracestore.Selection, sets call
 		summary := storequery.SummarizeSpans(id, spans)
 		matched, selected := false, false
 		w := newFullTrace(id, trace, &summary)
-		among := func(set storequery.SpanSet) func(span int) bool {
-			if set == nil {
-				return all[int]
+		among := func(sets []storequery.SpanSet) func(span int) bool {
+			var selected []map[int]bool
+			for _, set := range sets {
+				selected = append(selected, w.selected(set))
 			}
-			selected := w.selected(set)
-			return func(span int) bool { return selected[span] }
+			return func(span int) bool {
+				return !slices.ContainsFunc(selected, func(by map[int]bool) bool { return !by[span] })
+			}
 		}
 		inAll, inSelected := among(sets.All), among(sets.Selected)
 		for i, s := range w.spans {
@@ -279,7 +280,7 @@ func (s *suite) checkPathBudget(store tracestore.PathProfiler, q tracestore.Quer
 		s.Errorf("ProfilePaths with a budget of %d spans: error %v, %d and %d traces, shares %g and %g", q.Budget.Spans, err,
 			got.Selected.Traces, got.Rest.Traces, got.Selected.Share, got.Rest.Share)
 	}
-	sets := callpath.Sets{All: storequery.Select{}, Selected: storequery.Select{Where: sel.Where}}
+	sets := callpath.Sets{Selected: []storequery.SpanSet{storequery.Select{Where: sel.Where}}}
 	got, err = callpath.ProfileSets(s.ctx, s.store, q, tracestore.Selection{}, sets, tracestore.PathOptions{})
 	if err != nil || got.Selected.Traces == 0 || got.Rest.Traces == 0 || got.Selected.Share >= 1 || got.Rest.Share >= 1 {
 		s.Errorf("ProfileSets with a budget of %d spans: error %v, %d and %d traces, shares %g and %g", q.Budget.Spans, err,

@@ -9,7 +9,6 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // baseline selects the traces that selected traces are compared with.
@@ -62,14 +61,14 @@ var nothing = tracestore.Selection{Where: tracestore.Or{}}
 
 // sets returns the sets of the query and of the selection.
 func (r *request) sets() callpath.Sets {
-	switch {
-	case r.chosen == nil:
-		return callpath.Sets{All: r.set, Selected: r.set}
-	case r.set == nil:
-		return callpath.Sets{All: storequery.Select{}, Selected: r.chosen}
+	var out callpath.Sets
+	if r.set != nil {
+		out.All = append(out.All, r.set)
 	}
-	part := storequery.Pipeline{Set: r.set, Stages: []storequery.Stage{storequery.Refine{Set: r.chosen}}}
-	return callpath.Sets{All: r.set, Selected: part}
+	if r.chosen != nil {
+		out.Selected = append(out.Selected, r.chosen)
+	}
+	return out
 }
 
 // profilePaths describes the traces of a query and of a selection. The store finds them alone

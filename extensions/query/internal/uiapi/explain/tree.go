@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -25,8 +26,8 @@ func (r request) tree(slot *core.Slot) (any, tracestore.Reasons, error) {
 	q := r.query
 	q.From, q.To = later(q.From, r.selection.From), earlier(q.To, r.selection.To)
 	q.Where = tracestore.And{q.Where, r.selection.Where}
-	selected := r.sets().Selected
-	sample, err := r.profilePaths(slot, q, nothing, callpath.Sets{All: selected, Selected: selected})
+	sets := r.sets()
+	sample, err := r.profilePaths(slot, q, nothing, callpath.Sets{All: slices.Concat(sets.All, sets.Selected)})
 	if err != nil {
 		return nil, nil, err
 	}
