@@ -135,12 +135,15 @@ func (s *callSum) ownCopy() (c callSum, bytes int) {
 	return c, int(unsafe.Sizeof(c)) + len(c.parent) + len(c.child) + 8*len(counts)
 }
 
-// ownCopies returns copies of all sums, and their size in bytes.
+// ownCopies returns copies of all sums, and their size in bytes. Above maxResultSize, it stops.
 func (t *callTable) ownCopies() (copies []callSum, size int) {
-	copies = make([]callSum, len(t.sums))
+	copies = make([]callSum, 0, len(t.sums))
 	for i := range t.sums {
 		c, bytes := t.sums[i].ownCopy()
-		copies[i], size = c, size+bytes
+		copies = append(copies, c)
+		if size += bytes; size > maxResultSize {
+			break
+		}
 	}
 	return copies, size
 }

@@ -212,7 +212,7 @@ func (e *exporter) calls(
 }
 
 // callsInMemory adds the calls of windows that this process has cached. It returns the other
-// windows, and says which of them it can cache.
+// windows, and sets the key of those whose calls can be cached in memory.
 func (e *exporter) callsInMemory(tenant string, windows []*hourWindow, add func(*callSum)) (rest []*hourWindow) {
 	now := e.set.Env.Now()
 	for _, w := range windows {

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -11,8 +12,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// resultCache caches results of queries that read many spans, for queries with the same window. The
-// zero value is ready to use. Safe for concurrent use.
+// resultCache caches results of queries that read many spans: facets of a window, and calls of
+// hours and their parts, which windows share. The zero value is ready to use. Safe for concurrent
+// use.
 type resultCache struct {
 	mu      sync.Mutex
 	results map[string]cachedResult
@@ -34,6 +36,8 @@ const (
 	// maxCacheSize and maxResultSize are the maximum sizes of all results and of one, in bytes. A
 	// histogram often has 3 KiB, so the calls between 40 services can have 2 MiB.
 	maxCacheSize, maxResultSize = 32 << 20, 8 << 20
+	// perResult is the approximate size in bytes of a result without its key and value.
+	perResult = 256
 	// liveTime is the time before now in which spans are likely to start that are not stored yet.
 	liveTime = 30 * time.Second
 )
@@ -48,10 +52,10 @@ func (c *resultCache) lookup(key string, state uint64, now time.Time) any {
 	return nil
 }
 
-// store adds a result, which must not share memory with others. If all results are too large, it
-// removes the oldest ones.
+// store adds a result, which must not share memory with others. If the results together exceed
+// maxCacheSize, it removes the oldest quarter of them.
 func (c *resultCache) store(key string, r cachedResult) {
-	if r.size += len(key); r.size > maxResultSize {
+	if r.size += perResult + len(key); r.size > maxResultSize {
 		return
 	}
 	c.mu.Lock()
@@ -61,15 +65,18 @@ func (c *resultCache) store(key string, r cachedResult) {
 	}
 	c.size += r.size - c.results[key].size
 	c.results[key] = r
-	for c.size > maxCacheSize {
-		oldest := ""
-		for k := range c.results {
-			if k != key && (oldest == "" || c.results[k].until.Before(c.results[oldest].until)) {
-				oldest = k
-			}
+	if c.size <= maxCacheSize {
+		return
+	}
+	older := func(a, b string) int { return c.results[a].until.Compare(c.results[b].until) }
+	for _, oldest := range slices.SortedFunc(maps.Keys(c.results), older) {
+		if c.size <= maxCacheSize/4*3 {
+			break
 		}
-		c.size -= c.results[oldest].size
-		delete(c.results, oldest)
+		if oldest != key {
+			c.size -= c.results[oldest].size
+			delete(c.results, oldest)
+		}
 	}
 }
 
