@@ -190,8 +190,8 @@ func (e *exporter) readCalls(
 		rows++
 		arrays := packedArrays{rest: histogram}
 		buckets, counts := nextArray[uint16](&arrays), nextArray[uint64](&arrays)
-		if arrays.err != nil {
-			return arrays.err
+		if err := arrays.end(); err != nil {
+			return err
 		}
 		durations, err := histogramOf(sum, buckets, counts)
 		if err != nil {

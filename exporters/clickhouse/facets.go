@@ -524,7 +524,7 @@ func (g *groupRow) unpack() error {
 		g.numbers, g.numberSums = nextArray[uint64](&arrays), nextArray[float64](&arrays)
 		g.numberMins, g.numberMax = nextArray[float64](&arrays), nextArray[float64](&arrays)
 	}
-	return arrays.err
+	return arrays.end()
 }
 
 // group returns the counts, without values.

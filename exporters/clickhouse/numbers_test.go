@@ -165,11 +165,14 @@ func TestPackedArrays(t *testing.T) {
 	read := func(text string) (out []any, _ error) {
 		p := packedArrays{rest: []byte(text)}
 		out = append(out, nextArray[uint16](&p), nextArray[uint64](&p), nextArray[uint64](&p), nextArray[int32](&p), nextArray[float64](&p))
-		return out, p.err
+		return out, p.end()
 	}
 	got, err := read(text)
 	if want := []any{[]uint16{1, 256}, []uint64{7}, []uint64{}, []int32{-1}, []float64{1.5}}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %v, %v; want %v", got, err, want)
+	}
+	if got, err := read(text + "\x00"); err == nil {
+		t.Errorf("read %v from a text that is too long", got)
 	}
 	for length := range text {
 		if got, err := read(text[:length]); err == nil {

@@ -84,13 +84,13 @@ func packed(arrays ...string) string {
 	return "formatRow('RowBinary', " + strings.Join(arrays, ", ") + ")"
 }
 
-// packedArrays reads the arrays of a text of packed, in their order.
+// packedArrays decodes a value of an expression of packed, one array after the other.
 type packedArrays struct {
 	rest []byte
-	err  error // the text is too short
+	err  error // the value is too short
 }
 
-// nextArray returns the next array. Its type must be that of the server.
+// nextArray returns the next array. T must be the type of the elements on the server.
 func nextArray[T uint16 | uint64 | int32 | float64](p *packedArrays) []T {
 	length, size := binary.Uvarint(p.rest)
 	if size <= 0 || length > uint64(len(p.rest)) {
@@ -107,7 +107,15 @@ func nextArray[T uint16 | uint64 | int32 | float64](p *packedArrays) []T {
 	return array
 }
 
-var errPacked = errors.New("packed arrays are too short")
+// end returns an error if the value was too short, or if something follows the arrays.
+func (p *packedArrays) end() error {
+	if p.err == nil && len(p.rest) > 0 {
+		return errPacked
+	}
+	return p.err
+}
+
+var errPacked = errors.New("packed arrays have the wrong length")
 
 // maxTogetherStatements is the maximum number of concurrent statements of one query.
 const maxTogetherStatements = 4
