@@ -15,8 +15,11 @@ import (
 // Captured reads captured traces: the files *.json.gz of a folder, which hold OTLP/JSON documents.
 func Captured(folder string) (all []ptrace.Traces, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json.gz"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("no captured traces in %s: %w", folder, err)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("folder %s has no captured traces (*.json.gz)", folder)
 	}
 	for _, file := range files {
 		if all, err = appendCaptured(all, file); err != nil {

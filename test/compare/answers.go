@@ -54,7 +54,7 @@ const maxRelativeError = 1e-9
 
 // difference returns the first difference of two answers, or "".
 func difference(q query, tempo, ours answer) string {
-	if tempo.status != ours.status {
+	if tempo.status != ours.status || ours.status == 0 { // 0: no response
 		return fmt.Sprintf("status %d, here %d: %.300s | %.300s", tempo.status, ours.status, oneLine(tempo.body), oneLine(ours.body))
 	}
 	if tempo.status != http.StatusOK || q.kind == "get" {

@@ -49,6 +49,9 @@ func compare(ctx context.Context, o options) error {
 	if o.tempo == "" {
 		return errors.New("-tempo is not set")
 	}
+	if o.times < 1 {
+		return errors.New("-times must be at least 1")
+	}
 	queries, err := readQueries(o.queries, o.only)
 	if err != nil {
 		return err
@@ -95,8 +98,8 @@ func ask(ctx context.Context, o options, systems []*system, queries []query, dat
 				if answers[i], err = s.ask(ctx, q, data); ctx.Err() != nil {
 					return ctx.Err()
 				}
-				if err != nil {
-					answers[i].body = []byte(err.Error()) // without a status, for example after a timeout
+				if err != nil { // for example after a timeout
+					answers[i] = answer{body: []byte(err.Error())}
 				}
 				times[i] = append(times[i], time.Since(sent))
 			}
