@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { addCondition, callsInstead, conditionsOn, patternOf, removeCondition, replaceCondition, setBounds, setCondition, spansBeside, spansLike, spansOf, spansWith, spansWithout, searchOf, withoutErrors, withSelect, type PatternSpan } from './edit';
+import { addCondition, addText, callsInstead, conditionsOn, patternOf, removeCondition, replaceCondition, setBounds, setCondition, spansBeside, spansLike, spansOf, spansWith, spansWithout, searchOf, withoutErrors, withSelect, type PatternSpan } from './edit';
 import { parseQuery } from './parse';
 import { maxHistory, readHistory, remember } from './history';
 import { problemIn } from './problem';
+import { withSet } from './sets';
 import table from './testdata/searches.json';
 
 describe('edit', () => {
@@ -17,6 +18,9 @@ describe('edit', () => {
 
   it('adds a stage to a search with stages', () => {
     expect(addCondition('{ error } | count() > 2', 'name', '=', 'x')).toBe('{ error } | count() > 2 | { name = "x" }');
+    expect(addText('{ error } | count() > 2', 'name = "x"')).toBe('{ error } | count() > 2 | { name = "x" }');
+    expect(withSet('{ error } | count() > 2', '{ a }')).toBe('({ error } | count() > 2) && { a }');
+    expect(withSet('{ a', '{ b }')).toBe('{ b }');
   });
 
   it('removes conditions', () => {

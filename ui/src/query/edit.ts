@@ -34,7 +34,7 @@ const opposite: Record<string, string[]> = { '=': ['!=', 'not', '!exists'], '!='
 export function addCondition(text: string, field: string, op: string, value = ''): string {
   const condition = formatCondition(field, op, value);
   const q = parseQuery(text);
-  if (!q) return lex(text).some((x) => isOp(x, '|')) ? `${text} | { ${condition} }` : text;
+  if (!q) return withStage(text, condition);
   if (!q.set) return `{ ${condition} }`;
   let out = text;
   for (const spans of selecting(q.set).sort((a, b) => b.begin - a.begin)) {
@@ -48,9 +48,16 @@ export function addCondition(text: string, field: string, op: string, value = ''
 /** Selects only those spans of a search for which further conditions hold, written as within braces: `a = 1 && !exists(b)`. */
 export function addText(text: string, conditions: string): string {
   const q = parseQuery(text);
-  if (!q) return text;
+  if (!q) return withStage(text, conditions);
   if (!q.set) return `{ ${conditions} }`;
   return selecting(q.set).sort((a, b) => b.begin - a.begin).reduce((out, spans) => insert(out, spans, conditions), text);
+}
+
+/** Whether a text that is not a single search may be one with stages. */
+export const hasStages = (text: string): boolean => lex(text).some((t) => isOp(t, '|'));
+
+function withStage(text: string, conditions: string): string {
+  return hasStages(text) ? `${text} | { ${conditions} }` : text;
 }
 
 /** The condition that says the same, and one that says the opposite. */

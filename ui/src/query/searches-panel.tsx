@@ -116,11 +116,13 @@ function searchText(): TraceQL {
   return { text: text || '{}', unknown };
 }
 
-/** Links from the search to other systems. */
+/** Links from the search to other systems: none if TraceQL does not have parts of it. */
 function searchLinks(): FilledLink[] {
+  const { text, unknown } = searchText();
+  if (unknown.length > 0) return [];
   const { from, to } = resolveRange(view.value.range, Date.now());
   const nanos = (millis: number): bigint => BigInt(millis) * 1_000_000n;
-  return linksFor(config.value?.links ?? [], 'search', { query: searchText().text, start: nanos(from), end: nanos(to) });
+  return linksFor(config.value?.links ?? [], 'search', { query: text, start: nanos(from), end: nanos(to) });
 }
 
 /** Copies the search for Grafana. */
