@@ -55,12 +55,12 @@ func Soaking() bool { return os.Getenv(SeedVariable) == "random" }
 func Raced() bool { return raceDetector && testing.Short() }
 
 // SkipIfRaced skips a test if tests are Raced. It is for long tests in which the race detector has
-// nothing to find, because nothing runs concurrently or because the program runs as a process of
-// its own. `make test-long` runs them.
+// nothing to find, because nothing runs concurrently, because the program runs as a process of its
+// own, or because other tests race the same code. `make test-long` runs them.
 func SkipIfRaced(tb testing.TB) {
 	tb.Helper()
 	if Raced() {
-		tb.Skip("the race detector has nothing to find here; the test runs without it")
+		tb.Skip("the race detector finds nothing here that it does not find elsewhere; the test runs without it")
 	}
 }
 

@@ -36,21 +36,15 @@ type Several interface {
 
 // Store runs the suite. open is called once for each check. It returns an empty store with a
 // capacity of at least 50,000 small spans, and closes it with tb.Cleanup. In `make race`, it leaves
-// out voluminous checks.
+// out large checks.
 func Store(t *testing.T, open func(tb testing.TB) Subject) {
-	for _, c := range checks() {
-		if soak.Raced() && slices.Contains(voluminous, c.name) {
-			continue
-		}
+	list := checks()
+	if soak.Raced() {
+		list = smallChecks()
+	}
+	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) { c.run(newSuite(t, open(t))) })
 	}
-}
-
-// voluminous are checks of many spans whose code other checks race. With the race detector, they
-// take as long as all others.
-var voluminous = []string{
-	"a trace of 10,000 spans", "span sets on long traces", "span sets with few matches", "facet limits and samples",
-	"samples of path profiles",
 }
 
 // Variant runs parts of the suite for another configuration of a store that Store already tests:
@@ -123,14 +117,27 @@ type check struct {
 	run  func(s *suite)
 }
 
-func checks() []check {
+func checks() []check { return append(largeChecks(), smallChecks()...) }
+
+// largeChecks have many spans. With the race detector, they take as long as all others together,
+// which race the same code.
+func largeChecks() []check {
+	return []check{
+		{"a trace of 10,000 spans", checkLargeTrace},
+		{"span sets on long traces", checkLongSets},
+		{"span sets with few matches", checkRareSets},
+		{"facet limits and samples", checkManyValues},
+		{"samples of path profiles", checkSampledPaths},
+	}
+}
+
+func smallChecks() []check {
 	return []check{
 		{"all span fields are returned", checkContent},
 		{"64-bit, 128-bit and zero ids", checkIDs},
 		{"duplicates are returned once", checkDuplicates},
 		{"different spans with the same id are kept", checkSharedIDs},
 		{"late spans join their trace", checkLateSpans},
-		{"a trace of 10,000 spans", checkLargeTrace},
 		{"unicode and invalid UTF-8", checkStrings},
 		{"missing and invalid service names", checkServiceNames},
 		{"tenants are isolated", checkTenants},
@@ -151,8 +158,6 @@ func checks() []check {
 		{"attribute catalog", checkAttributeCatalog},
 		{"span sets", checkSets},
 		{"windows, pages and budgets of span sets", checkSetBounds},
-		{"span sets on long traces", checkLongSets},
-		{"span sets with few matches", checkRareSets},
 		{"canceled and stopped span sets", checkSetEnds},
 		{"random span sets", checkRandomSets},
 		{"calls between services", checkDependencies},
@@ -161,7 +166,6 @@ func checks() []check {
 		{"random rates, errors and durations", checkRandomMetrics},
 		{"durations of operations", checkBaselines},
 		{"heatmaps, facets and exemplars", checkAggregates},
-		{"facet limits and samples", checkManyValues},
 		{"groups", checkGroups},
 		{"random aggregates", checkRandomAggregates},
 		{"attributes with several names", checkNames},
@@ -171,7 +175,6 @@ func checks() []check {
 		{"single spans of traces", checkSelectedSpans},
 		{"critical paths and call paths", checkPathProfiles},
 		{"random path profiles", checkRandomPathProfiles},
-		{"samples of path profiles", checkSampledPaths},
 		{"usage", checkUsage},
 		{"versions of traces", checkVersions},
 		{"spans found in traces", checkFoundSpans},

@@ -149,8 +149,11 @@ var processorIDs = []string{"attributes", "resource", "filter", "transform", "re
 // those that the policies select, their attributes are as configured, and every span is accounted
 // for.
 func TestTailSampling(t *testing.T) {
-	n := trace(soak.Rounds(t, 20000, 4000))
-	p := harness.RunYAML(t, configuration(t, t.TempDir(), "2s", "50000"))
+	n, wait := trace(soak.Rounds(t, 20000, 4000)), "8s" // all spans are sent before the first decision
+	if testing.Short() {
+		wait = "2s"
+	}
+	p := harness.RunYAML(t, configuration(t, t.TempDir(), wait, "50000"))
 	p.AwaitReady()
 	sendTraces(t, p, n)
 	harness.Poll(t, "no held spans", func() bool {

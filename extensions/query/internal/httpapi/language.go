@@ -80,7 +80,7 @@ func detailed(err error) error {
 
 var (
 	errStructure = errors.New("search must select single spans: use one pair of braces, " +
-		"or several with || between them; leave out other operators between braces and stages")
+		"or several with || between them; leave out stages, and other operators between braces")
 	errTracePlace = errors.New("search must select single spans, not whole traces: " +
 		"leave out calculations, comparisons of two fields, attributes of the parent, " + tracePlaces())
 )

@@ -16,7 +16,7 @@ import (
 type Template struct {
 	Name     string   `yaml:"name" json:"name" doc:"Text of the link."`
 	URL      string   `yaml:"url" json:"url" doc:"Address with placeholders, such as https://logs.example.com/{traceId}; docs/link-templates.md lists them."`
-	On       string   `yaml:"on" json:"on" doc:"Where the link is shown: span (the default), trace (in its header, with values of its root span), attribute (beside the attribute in key) or search (below saved searches)."`
+	On       string   `yaml:"on" json:"on" doc:"Where the link is shown: span (the default), trace (in its header, with values of its root span), attribute (beside the attribute in key) or search (among saved searches)."`
 	Key      string   `yaml:"key" json:"key" doc:"Attribute of the span or its resource for on: attribute, for example host.name."`
 	Requires []string `yaml:"requires" json:"requires" doc:"Further attributes without which the link is not shown: attribute.KEY or resource.KEY."`
 }
