@@ -18,6 +18,7 @@ var (
 		maxParts)
 	errAllFacets = errors.New("facets of all fields do not go together with groups by an attribute that has several names; " +
 		"request them separately")
+	errLacks = errors.New("response of the store lacks requested facets or groups")
 )
 
 // Aggregate is like the method of the store, but also supports fields with
@@ -86,6 +87,15 @@ type counting struct {
 	missing tracestore.Reasons
 }
 
+// ask returns the result of the store, which may be a faulty one in another process.
+func (c *counting) ask(q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	r, err := c.store.Aggregate(c.ctx, q, a)
+	if err == nil && (a.Groups.Requested() && r.Groups == nil || a.Facets.Values > 0 && r.Facets == nil) {
+		err = errLacks
+	}
+	return r, err
+}
+
 // byName runs the aggregation with each name as a field of its own, and sets c.present. The facets
 // of the result are those that the aggregation requests, except that of names; groups are left out
 // if one of their fields has Names. Names beyond MaxFacets are counted by further calls.
@@ -105,13 +115,13 @@ func (c *counting) byName(a tracestore.Aggregation, fields []tracestore.Field) (
 	a.Facets.Values = max(requested.Values, 1)
 	all := a.Facets.Fields
 	a.Facets.Fields = all[:min(len(all), tracestore.MaxFacets)]
-	out, err := c.store.Aggregate(c.ctx, c.query, a)
-	if err != nil || out.Facets == nil {
+	out, err := c.ask(c.query, a)
+	if err != nil {
 		return out, err
 	}
 	for rest := range slices.Chunk(all[len(a.Facets.Fields):], tracestore.MaxFacets) {
 		a.Facets.Fields = rest
-		more, err := c.store.Aggregate(c.ctx, c.query, tracestore.Aggregation{Facets: a.Facets})
+		more, err := c.ask(c.query, tracestore.Aggregation{Facets: a.Facets})
 		if err != nil {
 			return out, err
 		}
@@ -238,7 +248,7 @@ func (c *counting) add(a tracestore.Aggregation, fields []tracestore.Field) (out
 		}
 		of.Facets.Fields, of.Groups.By, of.Groups.Of = p.rename(a.Facets.Fields), p.rename(a.Groups.By), p.nameOf(a.Groups.Of)
 		of.Facets.All, of.Groups.All = a.Facets.Values > 0, a.Groups.Requested()
-		r, err := c.store.Aggregate(c.ctx, q, of)
+		r, err := c.ask(q, of)
 		if err != nil {
 			return out, err
 		}
@@ -246,6 +256,9 @@ func (c *counting) add(a tracestore.Aggregation, fields []tracestore.Field) (out
 			return out, err
 		}
 		if r.Facets != nil {
+			if len(r.Facets.Facets) != len(a.Facets.Fields) {
+				return out, errLacks
+			}
 			for i := range r.Facets.Facets {
 				r.Facets.Facets[i].Field = a.Facets.Fields[i]
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -181,6 +182,36 @@ func TestJoinFacets(t *testing.T) {
 		}
 		if err != nil || !slices.Equal(got, want) || len(counted) != 1+omitted {
 			t.Errorf("%d omitted: %+v, counted %+v, %v", omitted, got, counted, err)
+		}
+	}
+}
+
+// faultyStore returns less than was requested from its n-th call on.
+type faultyStore struct{ n int }
+
+func (f *faultyStore) Aggregate(_ context.Context, _ tracestore.Query, a tracestore.Aggregation) (out tracestore.Aggregate, _ error) {
+	if f.n--; f.n <= 0 {
+		return out, nil
+	}
+	out.Facets, out.Groups = &tracestore.Facets{Share: 1}, &tracestore.Groups{}
+	for _, field := range a.Facets.Fields {
+		out.Facets.Facets = append(out.Facets.Facets, tracestore.Facet{Field: field, Spans: 1})
+	}
+	return out, nil
+}
+
+// Responses that lack facets or groups are errors.
+func TestFaultyStore(t *testing.T) {
+	f := span("new", "new", "old")
+	for _, a := range []tracestore.Aggregation{
+		{Facets: tracestore.FacetQuery{Values: 3, Fields: []tracestore.Field{f}}},
+		{Groups: tracestore.GroupQuery{Limit: 1, By: []tracestore.Field{f}}},
+	} {
+		for calls := 1; calls < 4; calls++ {
+			q := tracestore.Query{From: time.Unix(1, 0), To: time.Unix(2, 0)}
+			if _, err := Aggregate(t.Context(), &faultyStore{calls}, q, a); !errors.Is(err, errLacks) {
+				t.Errorf("%+v, fault in call %d: %v", a, calls, err)
+			}
 		}
 	}
 }
