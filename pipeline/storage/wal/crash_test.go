@@ -28,11 +28,19 @@ func TestRandomCrashes(t *testing.T) {
 	if testing.Short() {
 		seeds = 300
 	}
+	doubtful := 0
 	for seed := range seeds {
-		newCrashRun(seed).run(t)
+		r := newCrashRun(seed)
+		r.run(t)
 		if t.Failed() {
 			t.Fatalf("replay with WAL_SEED=%d", seed)
 		}
+		if r.doubtful {
+			doubtful++
+		}
+	}
+	if doubtful > 5 { // one in 8192 records that are torn in a reused file, see maxFlipped
+		t.Errorf("stale bytes were taken for damage after %d of %d crashes", doubtful, seeds)
 	}
 }
 
@@ -62,6 +70,9 @@ type crashRun struct {
 	after  *vfstest.Mem // the disk after the crash
 	faults []*vfstest.Rule
 
+	reused   bool // the log is in a file with stale records
+	doubtful bool // stale bytes looked like one wrong bit of a record
+
 	mu        sync.Mutex // makes the order of Append known
 	appended  []string
 	committed uint64
@@ -84,6 +95,7 @@ func (r *crashRun) run(t *testing.T) {
 	t.Helper()
 	d := openDir(t, r.mem, r.opts)
 	if r.rng.IntN(2) == 0 {
+		r.reused = true
 		r.leaveSpare(t, d)
 	}
 	crash := &vfstest.Rule{Op: vfstest.OpChanges, Skip: r.rng.IntN(40), Times: 1, Hook: r.crash}
@@ -172,6 +184,9 @@ func (r *crashRun) check(t *testing.T) {
 		if e == 2 {
 			found, report = replay(t, d, e)
 		}
+	}
+	if r.reused && report.Doubtful {
+		r.doubtful, report.Doubtful = true, false
 	}
 	if !report.Sound() {
 		t.Errorf("seed %d: %+v, want no damage: the disk lost nothing that was synced", r.seed, report)
