@@ -138,9 +138,16 @@ func TestReconnect(t *testing.T) {
 		t.Errorf("wrote %q, error %v", f.written, err)
 	}
 	const method = "storage.v2.Capabilities/GetCapabilities"
-	calls := f.callsOf(method)
-	if err := e.Consume(t.Context(), spans(t, "", "b")); err != nil || f.callsOf(method) != calls {
-		t.Errorf("error %v; capabilities were queried again", err)
+	// The end of the old connection and the new one may be noticed late, and are reasons to query
+	// again.
+	for again, calls := 0, -1; calls != f.callsOf(method); again++ {
+		if again > 3 {
+			t.Fatal("capabilities are queried for each request")
+		}
+		calls = f.callsOf(method)
+		if err := e.Consume(t.Context(), spans(t, "", "b")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
