@@ -53,7 +53,7 @@ func (c *resultCache) lookup(key string, state uint64, now time.Time) any {
 }
 
 // store adds a result, which must not share memory with others. If the results together exceed
-// maxCacheSize, it removes the oldest quarter of them.
+// maxCacheSize, it removes the oldest ones until they have three quarters of it.
 func (c *resultCache) store(key string, r cachedResult) {
 	if r.size += perResult + len(key); r.size > maxResultSize {
 		return

@@ -502,9 +502,9 @@ func numberLiteral(v otlpdata.Value) tracestore.Literal {
 	return tracestore.Number(v.Double())
 }
 
-// compareAttribute returns the condition for an attribute, whose type is unknown. A text like that
-// of an array or a map is compared with values of all types, because the language has no other
-// constants for them.
+// compareAttribute returns the condition for an attribute, whose type is unknown. The language has
+// no constants for arrays and maps, so a text that looks like their JSON is compared with values of
+// all types.
 func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, error) {
 	if !isConstant(right) {
 		return nil, p.errUnquoted(right)

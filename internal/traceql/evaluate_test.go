@@ -30,7 +30,7 @@ func relatives() (out []tracestore.Span) {
 	return out
 }
 
-// TestTextOfArrays checks that a text like that of an array or a map also finds such values.
+// TestTextOfArrays checks that a JSON text finds arrays and maps.
 func TestTextOfArrays(t *testing.T) {
 	list := otlpdata.EncodedValue(otlpdata.ValueArray, "\x0a\x03\x0a\x01a") // ["a"]
 	for text, want := range map[string]bool{

@@ -398,9 +398,8 @@ func (w *printer) cond(c tracestore.Cond) {
 	}
 }
 
-// literals returns the values of all types that a text on an attribute stands for. Searches for
-// tags, facets and groups have such texts. In the language, only texts like those of arrays and
-// maps have no type.
+// literals returns the constants for a text that is compared with values of all types, as for tags,
+// facets and groups: the text in quotes and, if it is one, the number or boolean.
 func literals(c tracestore.Cond) []string {
 	v := c.Value
 	if !c.Field.Place.HasKey() || c.Op != tracestore.Eq && c.Op != tracestore.Ne || v.IsNumber || v.Kind != otlpdata.ValueEmpty {

@@ -55,42 +55,7 @@ func (l Language) withNames(f tracestore.Field) tracestore.Field {
 
 // WithNames returns a condition that was not parsed with the names of its attributes.
 func (l Language) WithNames(e tracestore.Expr) tracestore.Expr {
-	var parts []tracestore.Expr
-	switch e := e.(type) {
-	case tracestore.And:
-		for _, part := range e {
-			parts = append(parts, l.WithNames(part))
-		}
-		return tracestore.And(parts)
-	case tracestore.Or:
-		for _, part := range e {
-			parts = append(parts, l.WithNames(part))
-		}
-		return tracestore.Or(parts)
-	case tracestore.Not:
-		return tracestore.Not{Expr: l.WithNames(e.Expr)}
-	case tracestore.Cond:
-		e.Field = l.withNames(e.Field)
-		return e
-	case tracestore.Compare:
-		e.Left, e.Right = l.operandWithNames(e.Left), l.operandWithNames(e.Right)
-		return e
-	}
-	return e
-}
-
-// operandWithNames is WithNames for one side of a comparison.
-func (l Language) operandWithNames(o tracestore.Operand) tracestore.Operand {
-	switch o := o.(type) {
-	case tracestore.Field:
-		return l.withNames(o)
-	case tracestore.Arithmetic:
-		o.Left, o.Right = l.operandWithNames(o.Left), l.operandWithNames(o.Right)
-		return o
-	case tracestore.Truth:
-		return tracestore.Truth{Expr: l.WithNames(o.Expr)}
-	}
-	return o
+	return tracestore.MapFields(e, l.withNames)
 }
 
 // Parse is [Language.Parse] of the zero value.

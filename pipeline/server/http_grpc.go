@@ -15,7 +15,7 @@ import (
 
 // AddGRPC returns a gRPC server on the port of s, with the same TLS, authentication, tenancy and
 // limit on connections, and messages of at most maxMessageMiB. Connections
-// that begin with HTTP/2 go to it. With TLS, these are the clients that offer nothing else, such as
+// that begin with HTTP/2 go to it. With TLS, clients use HTTP/2 if they offer nothing else, such as
 // gRPC clients; browsers use HTTP/1.1. s also starts, hands over and stops the gRPC server. opts
 // are as in [NewGRPC]. Call AddGRPC before Start, at most once.
 func (s *HTTP) AddGRPC(maxMessageMiB int, opts ...grpc.ServerOption) (*GRPC, error) {

@@ -42,7 +42,7 @@ func (c Cond) WithoutNames() Expr {
 	var any Or
 	var absent And // the names before this one
 	for c.Field = range c.Field.EachName() {
-		if c.Op == Exists && c.Value.Kind == 0 || len(absent) == 0 {
+		if c.Op == Exists && c.Value.Kind == otlpdata.ValueEmpty || len(absent) == 0 {
 			any = append(any, c)
 		} else {
 			any = append(any, append(slices.Clip(absent), c))
@@ -63,7 +63,7 @@ type Field struct {
 	Place Place
 	Key   string // of an attribute; "" for properties
 	// Names, unless empty, are all keys of an attribute that was renamed, as returned by JoinNames.
-	// The values are those of the first key that the span has; Key is then only what users see.
+	// The first key that a span has gives the values. Then Key is only what users see.
 	Names string
 	// Parent means the first value in the parent of the span; see Span.Parent. Like fields of the
 	// trace, such fields are only in conditions of the search language.
@@ -86,6 +86,58 @@ func (f Field) EachName() iter.Seq[Field] {
 			}
 		}
 	}
+}
+
+// MapFields returns an expression with the fields that field returns instead of those of e.
+func MapFields(e Expr, field func(Field) Field) Expr {
+	return mapper{func(c Cond) Expr {
+		c.Field = field(c.Field)
+		return c
+	}, field}.expr(e)
+}
+
+// mapper replaces the conditions of an expression and the fields of its comparisons.
+type mapper struct {
+	cond  func(Cond) Expr
+	field func(Field) Field
+}
+
+func (m mapper) expr(e Expr) Expr {
+	switch e := e.(type) {
+	case And:
+		return And(m.exprs(e))
+	case Or:
+		return Or(m.exprs(e))
+	case Not:
+		return Not{m.expr(e.Expr)}
+	case Cond:
+		return m.cond(e)
+	case Compare:
+		e.Left, e.Right = m.operand(e.Left), m.operand(e.Right)
+		return e
+	}
+	return e
+}
+
+func (m mapper) exprs(parts []Expr) []Expr {
+	out := slices.Clone(parts)
+	for i := range out {
+		out[i] = m.expr(out[i])
+	}
+	return out
+}
+
+func (m mapper) operand(o Operand) Operand {
+	switch o := o.(type) {
+	case Field:
+		return m.field(o)
+	case Arithmetic:
+		o.Left, o.Right = m.operand(o.Left), m.operand(o.Right)
+		return o
+	case Truth:
+		return Truth{m.expr(o.Expr)}
+	}
+	return o
 }
 
 // IsNewer reports whether Key is preferred to another one of the Names.

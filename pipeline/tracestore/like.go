@@ -5,7 +5,6 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,40 +20,22 @@ const likeStep = 4 << 10
 // examines only the beginning of a value, and its result may be wrong: check ctx before using
 // results. Its conditions have no [Field.Names], except those on parents, so that stores need not
 // support them.
-func WithContext(ctx context.Context, e Expr) Expr {
-	switch e := e.(type) {
-	case And:
-		return And(partsWithContext(ctx, e))
-	case Or:
-		return Or(partsWithContext(ctx, e))
-	case Not:
-		return Not{WithContext(ctx, e.Expr)}
-	case Cond:
-		if e.Op == Like {
-			e.Value.ctx = ctx
-			e.Value.time = newPatternCost(ctx, e.Value.Regexp)
-		}
-		if !e.Field.Parent {
-			return e.WithoutNames()
-		}
-		return e
-	case Compare:
-		e.Left, e.Right = OperandWithContext(ctx, e.Left), OperandWithContext(ctx, e.Right)
-		return e
-	}
-	return e
-}
+func WithContext(ctx context.Context, e Expr) Expr { return contextMapper(ctx).expr(e) }
 
 // OperandWithContext is [WithContext] for the conditions in an operand.
-func OperandWithContext(ctx context.Context, o Operand) Operand {
-	switch o := o.(type) {
-	case Arithmetic:
-		o.Left, o.Right = OperandWithContext(ctx, o.Left), OperandWithContext(ctx, o.Right)
-		return o
-	case Truth:
-		return Truth{WithContext(ctx, o.Expr)}
-	}
-	return o
+func OperandWithContext(ctx context.Context, o Operand) Operand { return contextMapper(ctx).operand(o) }
+
+func contextMapper(ctx context.Context) mapper {
+	return mapper{func(c Cond) Expr {
+		if c.Op == Like {
+			c.Value.ctx = ctx
+			c.Value.time = newPatternCost(ctx, c.Value.Regexp)
+		}
+		if c.Field.Parent {
+			return c
+		}
+		return c.WithoutNames()
+	}, func(f Field) Field { return f }}
 }
 
 // WithContext returns a with the condition of its selection as returned by [WithContext].
@@ -65,14 +46,6 @@ func (a Aggregation) WithContext(ctx context.Context) Aggregation {
 		a.Facets.Selection = &s
 	}
 	return a
-}
-
-func partsWithContext(ctx context.Context, parts []Expr) []Expr {
-	out := slices.Clone(parts)
-	for i := range out {
-		out[i] = WithContext(ctx, out[i])
-	}
-	return out
 }
 
 // like reports whether the regular expression matches somewhere in the beginning of a text.

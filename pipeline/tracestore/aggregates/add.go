@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Add adds results of the same aggregation for different spans, such as those of several stores.
+// Add adds results of the same aggregation for different spans, for example of several stores.
 // Each must have all values and groups; see FacetQuery.All and GroupQuery.All. The sum has the
 // order and the limits that the aggregation requests. If shares of the spans were examined, the
 // counts are reduced to the lowest share. Add modifies the parts. memory is charged for the sum;

@@ -96,9 +96,9 @@ func (c *counting) ask(q tracestore.Query, a tracestore.Aggregation) (tracestore
 	return r, err
 }
 
-// byName runs the aggregation with each name as a field of its own, and sets c.present. The facets
-// of the result are those that the aggregation requests, except that of names; groups are left out
-// if one of their fields has Names. Names beyond MaxFacets are counted by further calls.
+// byName runs the aggregation with each name as a field of its own, and sets c.present. The result
+// has a facet for each name instead of one for all. It has no groups if one of their fields has
+// Names. Names beyond MaxFacets are counted by further calls.
 func (c *counting) byName(a tracestore.Aggregation, fields []tracestore.Field) (tracestore.Aggregate, error) {
 	requested := a.Facets
 	if len(named(groupFields(&a)...)) > 0 {
@@ -284,8 +284,7 @@ func (p *part) nameOf(f tracestore.Field) tracestore.Field {
 	return f
 }
 
-// scaled returns facets whose counts are those of another share of the spans. Their values remain
-// sorted.
+// scaled scales the counts of facets to another share of the spans, and keeps the values sorted.
 func scaled(f *tracestore.Facets, share float64) *tracestore.Facets {
 	if f.Share > 0 && share > 0 {
 		thinFacets(f, share/f.Share)
@@ -296,9 +295,10 @@ func scaled(f *tracestore.Facets, share float64) *tracestore.Facets {
 	return f
 }
 
-// JoinFacets joins, in facets of a query that names no fields, those of the names of one attribute,
-// and sets [tracestore.Field.Names] of others. A joined facet shows the newest name that was found.
-// names returns the names of a key, or "". count counts the joined fields.
+// JoinFacets changes the facets of a query for all fields: the names of an attribute get one facet
+// together, which shows the newest name that was found. Other facets of renamed attributes get
+// their [tracestore.Field.Names]. names returns the names of a key, or "". count counts the joined
+// fields.
 func JoinFacets(
 	found *tracestore.Facets, want tracestore.FacetQuery, names func(key string) string,
 	count func(tracestore.FacetQuery) (*tracestore.Facets, error),

@@ -30,23 +30,16 @@ type HeadReader interface {
 func Profile(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {
-	return profile(ctx, r, q, sel, Sets{}, o)
+	return ProfileSets(ctx, r, q, sel, Sets{}, o)
 }
 
 // Sets are sets of spans that depend on the structure of traces, each of the whole trace.
 type Sets struct{ All, Selected []storequery.SpanSet }
 
-// ProfileSets is like Profile, but describes the traces with a span that matches q and that
-// sets.All select. A trace is selected if sets.Selected select such a span, too, and it meets sel.
-// It reads whole traces, whose spans count against Budget.Spans.
+// ProfileSets is like Profile, but describes the traces with a span that matches q and that all of
+// sets.All select. A trace is selected if all of sets.Selected also select such a span that meets
+// sel. If there are sets, whole traces are read, and their spans count against Budget.Spans.
 func ProfileSets(
-	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, sets Sets, o tracestore.PathOptions,
-) (tracestore.PathProfile, error) {
-	return profile(ctx, r, q, sel, sets, o)
-}
-
-// profile is ProfileSets; without sets, it is Profile.
-func profile(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, sets Sets, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {
 	if err := errors.Join(o.Check(), ctx.Err()); err != nil {

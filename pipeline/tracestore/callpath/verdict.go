@@ -105,7 +105,7 @@ func (p *profiler) hasSpan(
 			break
 		}
 	}
-	return storequery.SelectsSpan(ctx, sets, id, has, pieces...)
+	return storequery.HaveCommonSpan(ctx, sets, id, has, pieces...)
 }
 
 // outlineDecides reports whether the fields of a span in an outline suffice to evaluate a

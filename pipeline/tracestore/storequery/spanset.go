@@ -121,9 +121,9 @@ func VisitSelected(
 	})
 }
 
-// SelectsSpan reports whether all sets select a span of a trace whose start meets a condition.
-// Batches and errors are as in VisitSelected.
-func SelectsSpan(
+// HaveCommonSpan reports whether all sets select the same span of a trace, and its start meets a
+// condition. Batches and errors are as in VisitSelected.
+func HaveCommonSpan(
 	ctx context.Context, sets []SpanSet, id otlpdata.TraceID, has func(start uint64) bool, batches ...*otlpdata.Batch,
 ) (bool, error) {
 	var selected []bool // by the sets so far

@@ -16,13 +16,7 @@ import (
 func checkOutlines(s *suite) {
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 7))}
-	var sent []*otlpdata.Batch
-	for range 20 {
-		b := s.encode(g.tenant(), g.request())
-		s.maybeResend(&g, sent)
-		s.consume(b)
-		sent = append(sent, b)
-	}
+	s.sendRandom(&g, 20)
 	for _, tenant := range tenants() {
 		for id, spans := range s.sent.tenant(tenant).traces {
 			s.checkOutline(tenant, id, spans)

@@ -112,6 +112,18 @@ func encodeRequest(tb testing.TB, tenant string, td ptrace.Traces) *otlpdata.Bat
 	return b
 }
 
+// sendRandom sends n random requests, some of them twice.
+func (s *suite) sendRandom(g *generator, n int) {
+	s.Helper()
+	var sent []*otlpdata.Batch
+	for range n {
+		b := s.encode(g.tenant(), g.request())
+		s.maybeResend(g, sent)
+		s.consume(b)
+		sent = append(sent, b)
+	}
+}
+
 // maybeResend sometimes resends one of the given requests, like a client that did not receive the
 // response.
 func (s *suite) maybeResend(g *generator, sent []*otlpdata.Batch) {

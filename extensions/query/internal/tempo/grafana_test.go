@@ -31,8 +31,8 @@ import (
 
 // grafanaData returns 40 traces of a shop in the 20 minutes after querytest.Start: each has a root
 // span of `web-gateway`, a span of `checkout` that calls a database and, in every second trace, a
-// consumer. Every fifth trace fails with an exception. Names are those of test/bench, so that
-// `make compare-tempo` can send the same requests.
+// consumer. Every fifth trace fails with an exception. It uses the names of test/bench, so
+// that `make compare-tempo` can send the same requests.
 func grafanaData() ptrace.Traces {
 	td := ptrace.NewTraces()
 	for i := range 40 {

@@ -390,8 +390,8 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
-// TestExemplarsOfDistributions checks that the exemplars of quantiles belong to the nearest one,
-// and those of a histogram to their bucket.
+// TestExemplarsOfDistributions checks that an exemplar belongs to the nearest quantile, or to its
+// bucket of a histogram.
 func TestExemplarsOfDistributions(t *testing.T) {
 	h := api(t, querytest.FullStore{Store: querytest.NewStore(spansAt(t, "1 n=1 k=a", "2 n=2", "3 n=90", "4 n=100 k=a", "5 n=x", "31 n=7"))})
 	for q, want := range map[string]string{
