@@ -1,3 +1,5 @@
+import { useEffect, useState } from 'preact/hooks';
+
 /** Milliseconds that a page must have left before its next frame. A page that scrolls has less. */
 const free = 12;
 
@@ -18,4 +20,11 @@ export function whenIdle(run: () => void, since = performance.now()): () => void
   const ask = (): void => { id = requestIdleCallback(look, { timeout: Math.max(1, since + patience - performance.now()) }); }; // 0: no timeout
   ask();
   return () => cancelIdleCallback(id);
+}
+
+/** Whether the page has been at rest since the component was drawn: then it can draw what is not visible yet. */
+export function useRested(): boolean {
+  const [rested, setRested] = useState(false);
+  useEffect(() => whenIdle(() => setRested(true)), []);
+  return rested;
 }

@@ -13,6 +13,7 @@ import { copy } from '../../shell/toast';
 import { defaultRange, format, linked, type View } from '../../shell/url';
 import { togglePin } from '../moves';
 import type { TraceState } from '../state';
+import { useRested } from '../when-idle';
 import { Code, LongText } from './code';
 import { linkOf, type AttributeScope } from './conditions';
 import { prettyJSON, prettySQL } from './pretty';
@@ -47,9 +48,10 @@ export function Attributes({ state, detail, groups }: { state: TraceState; detai
   );
 }
 
-/** Keys and values. */
+/** Keys and values. Their actions, which are most of the elements and not visible yet, follow when the page is at rest. */
 export function AttributeList({ state, detail, scope, attributes }: { state: TraceState; detail: SpanDetail; scope: AttributeScope; attributes: Attribute[] }) {
-  return <dl class={css.list}>{attributes.map((a, i) => <Item key={`${a.key} ${i}`} state={state} detail={detail} scope={scope} attribute={a} />)}</dl>;
+  const rested = useRested();
+  return <dl class={css.list}>{attributes.map((a, i) => <Item key={`${a.key} ${i}`} state={state} detail={detail} scope={scope} attribute={a} actions={rested} />)}</dl>;
 }
 
 interface ItemProps {
@@ -59,14 +61,14 @@ interface ItemProps {
   attribute: Attribute;
 }
 
-function Item(props: ItemProps) {
+function Item({ actions, ...props }: ItemProps & { actions: boolean }) {
   const a = props.attribute;
   const code = a.type === 'array' || a.type === 'kvlist' || a.type === 'string' ? prettyJSON(a.value) ?? prettySQL(a.value) : null;
   const small = code === null || a.value.length < 28;
   return (
     <div class={small ? css.item : css.wideItem}>
       <dt title={a.key}><span>{'\u200e' + a.key}</span></dt>
-      <dd>{small ? <Value attribute={a} /> : <Code tokens={code} label={a.key} />}<AttributeLinks {...props} /><ItemActions {...props} /></dd>
+      <dd>{small ? <Value attribute={a} /> : <Code tokens={code} label={a.key} />}<AttributeLinks {...props} />{actions && <ItemActions {...props} />}</dd>
     </div>
   );
 }

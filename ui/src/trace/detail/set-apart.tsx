@@ -14,17 +14,25 @@ const day = 86_400_000_000_000n; // ns
 /** Milliseconds that a span must be open: who steps through spans asks nothing. */
 const patience = 400;
 
+interface Props {
+  state: TraceState;
+  detail: SpanDetail;
+}
+
 /** Attributes of a span that were rare among the calls of its operation in the day before its trace. Nothing where nothing is. */
-export function SetApart({ state, detail }: { state: TraceState; detail: SpanDetail }) {
+export function SetApart(props: Props) {
   const [ready, setReady] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setReady(true), patience);
     return () => clearTimeout(timer);
   }, []);
+  return ready && props.state.source.kind === 'server' && capable('aggregates') ? <Rare {...props} /> : null;
+}
+
+function Rare({ state, detail }: Props) {
   const end = BigInt(state.model.value.begin);
   const fields = fieldsOf(detail).map((f) => f.field).sort();
-  const asked = ready && state.source.kind === 'server' && capable('aggregates') && fields.length > 0;
-  const { data } = useRequest<Facets>(asked ? 'facets' : null, { q: spansOf(detail), start: String(end - day), end: String(end - 1n), fields: fields.join(', '), values: askedValues }, { maxAge: 300_000 });
+  const { data } = useRequest<Facets>(fields.length > 0 ? 'facets' : null, { q: spansOf(detail), start: String(end - day), end: String(end - 1n), fields: fields.join(', '), values: askedValues }, { maxAge: 300_000 });
   const found = data ? apartOf(detail, data) : [];
   if (found.length === 0) return null;
   return (
