@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
@@ -55,10 +56,20 @@ const severalValues = ^valueNumber(0)
 // groupTally counts the spans of a group.
 type groupTally struct {
 	key   [tracestore.MaxGroupFields]valueNumber
-	spans tracestore.Group // without values
+	spans tracestore.Group // without values; finish moves parts and buckets to it
+	parts []*partPage      // nil: no span is in the parts of the page
 	// buckets counts the measured numbers of a distribution by part and bucket; see bucketKey.
-	// finish moves it to spans.
 	buckets numbers
+}
+
+// pageParts is the number of parts in a partPage.
+const pageParts = 16
+
+// partPage counts the spans of a group in a few successive parts. Most groups have spans in few of
+// all parts.
+type partPage struct {
+	spans   [pageParts]uint64
+	numbers []tracestore.Numbers // without buckets; nil: none are measured
 }
 
 // groupShape says where the spans of a shape have the values of the fields.
@@ -254,7 +265,7 @@ func (g *groupSource) tally(key [tracestore.MaxGroupFields]valueNumber) int {
 		g.groups = append(g.groups, groupTally{key: key})
 		i = len(g.groups)
 		g.index[key] = i
-		g.kept += tallySize + g.to.counter.PartMemory()
+		g.kept += tallySize
 	}
 	return i
 }
@@ -268,7 +279,37 @@ func (g *groupSource) observe(t *groupTally, o *tracestore.Observation) {
 			g.kept += t.countBucket(bucketKey(parts, o)) * bucketSize
 		}
 	}
+	if parts.N > 0 {
+		g.kept += t.countPart(parts, o, measure)
+		parts, measure = tracestore.Parts{}, tracestore.MeasureNone
+	}
 	g.kept += t.spans.Observe(o, parts, measure) * bucketSize
+}
+
+// countPart counts a span in its part, and returns how many bytes were added.
+func (t *groupTally) countPart(parts tracestore.Parts, o *tracestore.Observation, measure tracestore.Measure) (added int) {
+	if t.parts == nil {
+		t.parts = make([]*partPage, (parts.N+pageParts-1)/pageParts)
+		t.spans.First, t.spans.Last = o.Start, o.Start
+		added += 8 * len(t.parts)
+	}
+	t.spans.First, t.spans.Last = min(t.spans.First, o.Start), max(t.spans.Last, o.Start)
+	at := parts.At(o.Start)
+	page, i := t.parts[at/pageParts], at%pageParts
+	if page == nil {
+		page = new(partPage)
+		t.parts[at/pageParts] = page
+		added += int(unsafe.Sizeof(*page))
+		if measure != tracestore.MeasureNone {
+			page.numbers = make([]tracestore.Numbers, pageParts)
+			added += pageParts * int(unsafe.Sizeof(page.numbers[0]))
+		}
+	}
+	page.spans[i] += o.Count
+	if measure != tracestore.MeasureNone && o.HasNumber {
+		page.numbers[i].Observe(o.Number, o.Count, measure)
+	}
+	return added
 }
 
 // countBucket counts a number with a bucketKey, and returns how many buckets were added.
@@ -294,21 +335,37 @@ func bucketKey(parts tracestore.Parts, o *tracestore.Observation) uint64 {
 	return uint64(part)<<bucketBits | uint64(tracestore.NumberBucketOf(o.Number)-firstBucket)
 }
 
-// finishBuckets moves the counts of buckets to the numbers of the parts.
-func (t *groupTally) finishBuckets() {
+// finish moves the counts of parts and buckets to spans. parts and numbers are the lists for the
+// counts of parts; they may hold those of another group.
+func (t *groupTally) finish(parts []uint64, numbers []tracestore.Numbers) {
+	if t.parts != nil {
+		clear(parts)
+		clear(numbers)
+		for i, page := range t.parts {
+			if page != nil {
+				copy(parts[i*pageParts:], page.spans[:])
+				copy(numbers[min(i*pageParts, len(numbers)):], page.numbers)
+			}
+		}
+		t.spans.Parts, t.spans.Numbers = parts, numbers
+	}
 	slices.SortFunc(t.buckets.list, func(a, b numberTally) int { return cmp.Compare(a.num, b.num) })
 	for _, b := range t.buckets.list {
 		of := &t.spans.Numbers[b.num>>bucketBits]
 		of.Buckets = append(of.Buckets, tracestore.NumberBucket{Bucket: int(b.num&(1<<bucketBits-1)) + firstBucket, Count: b.count.all})
 	}
-	t.buckets = numbers{}
 }
 
 // finish adds all counts to the groups.
 func (g *groupSource) finish() {
+	parts := make([]uint64, g.to.counter.Parts().N)
+	var numbers []tracestore.Numbers
+	if g.to.want.Measure != tracestore.MeasureNone {
+		numbers = make([]tracestore.Numbers, len(parts))
+	}
 	for i := range g.groups {
 		t := &g.groups[i]
-		t.finishBuckets()
+		t.finish(parts, numbers)
 		for at, n := range t.key {
 			if n > 0 {
 				t.spans.Values[at] = g.values[n-1]
@@ -316,6 +373,7 @@ func (g *groupSource) finish() {
 		}
 		g.to.counter.AddTotal(&t.spans)
 		g.to.counter.AddGroup(&t.spans)
+		*t = groupTally{} // the lists are reused
 	}
 }
 

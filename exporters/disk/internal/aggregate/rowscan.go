@@ -145,7 +145,7 @@ func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, er
 	s.filter.Plan = p
 	s.memory = scanMemory(p, to.facets != nil, a.selection != nil)
 	if to.groups != nil {
-		s.memory += groupMemory(p)
+		s.memory += groupMemory(p) + int64(to.groups.counter.PartMemory())
 	}
 	if err := a.session.Memory.Grow(s.memory); err != nil {
 		return nil, err
