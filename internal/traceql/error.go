@@ -25,22 +25,31 @@ func (e *Error) Error() string {
 }
 
 // MarkStructure returns an error with a message that marks the first part of a valid search that
-// depends on the structure of traces: an operator between braces other than ||, or a stage.
+// depends on the structure of traces: an operator between braces other than ||, or an aggregate.
 func MarkStructure(text, msg string) *Error {
 	e := &Error{Text: text, Msg: msg}
-	depth := 0
+	depth := 0 // of braces, and of brackets after the name of a stage
+	var last token
 	for _, t := range tokens(text) {
 		switch {
-		case t.is("{"):
+		case t.is("{"), t.is("(") && (depth > 0 || isGrouping(last)):
 			depth++
-		case t.is("}"):
-			depth--
-		case depth == 0 && !t.is("(") && !t.is(")") && !t.is("||"):
+		case depth > 0:
+			if t.is("}") || t.is(")") {
+				depth--
+			}
+		case !t.is("(") && !t.is(")") && !t.is("||") && !t.is("|") && !isGrouping(t):
 			e.Offset, e.Length = t.begin, t.end-t.begin
 			return e
 		}
+		last = t
 	}
 	return e
+}
+
+// isGrouping reports whether t begins a stage that selects no other spans, or hints.
+func isGrouping(t token) bool {
+	return t.isWord("by") || t.isWord("coalesce") || t.isWord("select") || t.isWord("with")
 }
 
 // Position returns the line and the column of Offset, counted from 1. Columns are characters.

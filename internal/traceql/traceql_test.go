@@ -154,9 +154,14 @@ func TestFormatAnyType(t *testing.T) {
 func TestMarkStructure(t *testing.T) {
 	for text, want := range map[string]string{
 		`{ .a > 1 } || ({ .b } &>> { .c })`: "&>>",
-		`{ .a || .b } | count() > 2`:        "|",
+		`{ .a || .b } | count() > 2`:        "count",
 		`count() > 2`:                       "count",
 		`{ .a }`:                            "",
+		`{ .a } | select(.b) | by((.c * 2)) | coalesce() | avg(duration) > 2 | { .d }`: "avg",
+		`{ .a } | { "{ ) >" } && { .b }`:                                               "&&",
+		`({ .a } | sum(.b)) > 2`:                                                       "sum",
+		`{ .a } >> { .b } with (most_recent=true)`:                                     ">>",
+		`{ .a } | { .b } | select(.c) with (sample=.1)`:                                "",
 	} {
 		e := MarkStructure(text, "message")
 		if got := text[e.Offset : e.Offset+e.Length]; got != want || e.Msg != "message" {

@@ -80,7 +80,7 @@ func detailed(err error) error {
 
 var (
 	errStructure = errors.New("search must select single spans: use one pair of braces, " +
-		"or several with || between them; leave out stages, and other operators between braces")
+		"or several with || between them; leave out count() and other aggregates, and other operators between braces")
 	errTracePlace = errors.New("search must select single spans, not whole traces: " +
 		"leave out calculations, comparisons of two fields, attributes of the parent, " + tracePlaces())
 )
@@ -117,6 +117,32 @@ func SpanCondition(set storequery.SpanSet) (tracestore.Expr, error) {
 			return nil, err
 		}
 		return tracestore.Or{left, right}, nil
+	case storequery.Pipeline:
+		return pipelineCondition(set)
 	}
 	return nil, errStructure
+}
+
+// pipelineCondition is [SpanCondition] for a pipeline. Groups alone select no other spans.
+func pipelineCondition(p storequery.Pipeline) (tracestore.Expr, error) {
+	sets := []storequery.SpanSet{p.Set}
+	for _, stage := range p.Stages {
+		switch stage := stage.(type) {
+		case storequery.Filter:
+			return nil, errStructure
+		case storequery.Refine:
+			sets = append(sets, stage.Set)
+		}
+	}
+	var all tracestore.And
+	for _, set := range sets {
+		where, err := SpanCondition(set)
+		if err != nil {
+			return nil, err
+		}
+		if where != nil {
+			all = append(all, where)
+		}
+	}
+	return all, nil
 }
