@@ -17,9 +17,28 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 		return nil, err
 	}
 	q.Where = tracestore.WithContext(ctx, q.Where)
-	s := &search{store: e, query: q, want: want, condition: e.conditionOf(q, q.Where), done: make(map[otlpdata.TraceID]struct{})}
+	s := &search{store: e, query: q, want: want, done: make(map[otlpdata.TraceID]struct{})}
+	s.condition = e.conditionOf(q, append(tracestore.And{q.Where}, onIDs(q.OfTrace)...))
 	s.outcome = tracestore.Unread()
 	return &tracestore.Results{All: func(yield func(tracestore.Result, error) bool) { s.results(ctx, yield) }, Outcome: s.ended}, nil
+}
+
+// onIDs returns the parts of a condition on the trace that depend on its id alone.
+func onIDs(e tracestore.Expr) (parts tracestore.And) {
+	all, ok := e.(tracestore.And)
+	if !ok {
+		all = tracestore.And{e}
+	}
+	for _, part := range all {
+		ids, others := false, false
+		for f := range tracestore.Fields(part) {
+			ids, others = ids || f.Place == tracestore.TraceID, others || f.Place != tracestore.TraceID
+		}
+		if ids && !others {
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }
 
 // conditionOf translates a condition on the spans within the window of a query.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -126,6 +127,12 @@ func ofTrace(id uint64) storequery.SpanSet {
 	return storequery.Select{Where: property(tracestore.TraceID, hex.EncodeToString(raw[:]))}
 }
 
+// idLike holds for traces whose ids match a pattern.
+func idLike(pattern string) tracestore.Cond {
+	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.TraceID}, Op: tracestore.Like,
+		Value: tracestore.Pattern(regexp.MustCompile(pattern))}
+}
+
 func checkSets(s *suite) {
 	s.sendRelated()
 	traces := s.sent.fullTraces(s, "")
@@ -164,6 +171,12 @@ func checkSets(s *suite) {
 		{ofTrace(3), []uint64{3}},
 		{child(and(ofTrace(3), nil), spansB), []uint64{3}},
 		{ofTrace(99), nil},
+		{storequery.Select{Where: idLike("0[1-3]$")}, []uint64{3, 1, 2}},
+		{storequery.Select{Where: tracestore.And{idLike("0[16]$"), property(tracestore.Name, "c")}}, []uint64{1, 6}},
+		{storequery.Select{Where: tracestore.Not{Expr: idLike("0[1-3]$")}}, []uint64{6, 7, 5, 4}},
+		{storequery.Select{Where: tracestore.And{idLike("0[2-5]$"), unlike.Where}}, []uint64{2}},
+		{storequery.Select{Where: tracestore.Or{idLike("05$"), long.Where}}, []uint64{6, 5}},
+		{storequery.Select{Where: tracestore.Or{idLike("05$"), property(tracestore.Name, "b")}}, []uint64{5, 3, 1, 2}},
 		{storequery.Relation{Kind: storequery.Ancestor, Left: spansC, Right: spansA}, []uint64{1, 2}},
 		{storequery.Relation{Kind: storequery.Ancestor, Left: spansA, Right: spansA}, []uint64{7}},
 		{storequery.Relation{Kind: storequery.Parent, Left: spansB, Right: spansA}, []uint64{3, 1, 2}},

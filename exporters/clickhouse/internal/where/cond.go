@@ -26,6 +26,8 @@ func (t builder) cond(c tracestore.Cond) bounds {
 		return t.parent(c)
 	case p == tracestore.AnyText:
 		return anyTextCond(c)
+	case p == tracestore.TraceID:
+		return textCond("lower(hex(trace_id))", c)
 	case p == tracestore.ErrorGroup:
 		b := textCond("error_group", c)
 		return bounds{may: all(HasErrorGroup, b.may), must: all(HasErrorGroup, b.must), whole: true}

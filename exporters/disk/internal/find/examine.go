@@ -20,8 +20,9 @@ const minMatches, maxMatches = 32, 1024
 // examiner examines blocks. Its memory is reused from block to block.
 type examiner struct {
 	filter     scan.Filter
-	traces     *traceFilter // nil: all traces
-	traceKnown bool         // lastTrace is set
+	ids        *traceCondition // on the trace, of which only ids are known; nil: all traces
+	traces     *traceFilter    // nil: all traces
+	traceKnown bool            // lastTrace is set
 	lastTrace  otlpdata.TraceID
 	lastMay    bool // result of traces for lastTrace
 	limit      int
@@ -157,7 +158,7 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 				continue
 			}
 		}
-		if x.traces != nil {
+		if x.ids != nil || x.traces != nil {
 			if may, err := x.mayMatchTrace(row); err != nil {
 				return err
 			} else if !may {
@@ -178,9 +179,12 @@ func (x *examiner) mayMatchTrace(row int) (bool, error) {
 	id, err := traceIDOf(x.filter.Block, row)
 	if err == nil && (!x.traceKnown || id != x.lastTrace) {
 		x.lastTrace, x.traceKnown = id, true
-		var decided bool
-		if x.lastMay, decided = x.traces.mayMatch(id); x.lastMay && !decided {
-			x.lastMay, err = x.mayMatchRows(row, id)
+		x.lastMay = x.ids == nil || x.ids.mayHold(&traceFacts{id: &x.lastTrace, longest: math.MaxUint64})
+		if x.lastMay && x.traces != nil {
+			var decided bool
+			if x.lastMay, decided = x.traces.mayMatch(id); x.lastMay && !decided {
+				x.lastMay, err = x.mayMatchRows(row, id)
+			}
 		}
 	}
 	return x.lastMay, err

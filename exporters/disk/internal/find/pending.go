@@ -15,6 +15,9 @@ func (s *search) prepare(ctx context.Context) error {
 	s.plans = make([]*scan.Plan, len(s.session.Sources))
 	s.done = make(map[otlpdata.TraceID]struct{})
 	s.reader = newTraceReader(s.session, s.query.Tenant)
+	if dependsOn(s.query.OfTrace, tracestore.TraceID) {
+		s.examiner.ids = &traceCondition{expr: s.query.OfTrace}
+	}
 	s.examiner.limit = maxMatches
 	if n := s.query.Limit; n > 0 && n < maxMatches/2 {
 		s.examiner.limit = max(minMatches, 2*n)

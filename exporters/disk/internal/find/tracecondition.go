@@ -27,8 +27,9 @@ func (o outcomes) not() outcomes { return o&mayFail<<1 | o&mayHold>>1 }
 
 // traceFacts is what is known of a trace.
 type traceFacts struct {
-	shortest, longest uint64   // bounds of its duration in nanoseconds
-	roots             []rootAt // its root is one of these; empty: unknown
+	id                *otlpdata.TraceID // nil: unknown
+	shortest, longest uint64            // bounds of its duration in nanoseconds
+	roots             []rootAt          // its root is one of these; empty: unknown
 }
 
 // rootAt is the shape of a root span in a source.
@@ -79,12 +80,23 @@ func (c *traceCondition) evaluate(e tracestore.Expr, f *traceFacts, number *int)
 		return c.evaluate(e.Expr, f, number).not()
 	case tracestore.Cond:
 		*number++
-		if e.Field.Place == tracestore.TraceDuration {
+		switch e.Field.Place {
+		case tracestore.TraceID:
+			return idOutcomes(e, f)
+		case tracestore.TraceDuration:
 			return durationOutcomes(e, f)
 		}
 		return c.rootOutcomes(e, f, *number)
 	}
 	return mayFail
+}
+
+// idOutcomes evaluates a condition on the id of the trace.
+func idOutcomes(c tracestore.Cond, f *traceFacts) outcomes {
+	if f.id == nil {
+		return either
+	}
+	return outcomeOf(c.Holds(otlpdata.StringValue(f.id.String())))
 }
 
 // durationOutcomes evaluates a condition on the duration of the trace.

@@ -193,7 +193,7 @@ func (b *filterBuilder) open() (total int, ok bool) {
 	b.filter = &traceFilter{tenant: s.query.Tenant, blocks: make([]bitset, n), condition: traceCondition{
 		expr: s.query.OfTrace, tables: make([]*rows.Tables, n), known: make(map[rootCondition]outcomes),
 	}}
-	roots := dependsOnRoots(s.query.OfTrace)
+	roots := dependsOn(s.query.OfTrace, tracestore.RootService, tracestore.RootName)
 	b.readers, b.ends = make([]source.PartReader, n), make([]int, n)
 	for i, src := range s.session.Sources {
 		known, ok := src.(source.TraceParts)
@@ -224,10 +224,10 @@ func (b *filterBuilder) open() (total int, ok bool) {
 	return total, true
 }
 
-// dependsOnRoots reports whether a condition on the trace depends on its root.
-func dependsOnRoots(e tracestore.Expr) bool {
+// dependsOn reports whether a condition has a field of one of the places.
+func dependsOn(e tracestore.Expr, places ...tracestore.Place) bool {
 	for f := range tracestore.Fields(e) {
-		if f.Place != tracestore.TraceDuration {
+		if slices.Contains(places, f.Place) {
 			return true
 		}
 	}
