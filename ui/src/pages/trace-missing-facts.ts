@@ -41,6 +41,14 @@ export function isNear(a: string, b: string): boolean {
   return less.length >= minPart && more.length - begin - end <= 2;
 }
 
+/** A search for the traces whose ids can be near an id, and few others: the first or the last half is the same. '' if no id can be near it. */
+export function nearQuery(id: string): string {
+  if (id.length < minPart || /[^0-9a-f]/i.test(id)) return '';
+  const half = Math.floor(id.length / 2) - 1;
+  const digits = id.toLowerCase();
+  return `{ trace:id =~ "0*${digits.slice(0, half)}.*|.*${digits.slice(-half)}" }`;
+}
+
 /** Whether spans arrive here, and whether some were lost. */
 export function arrivalFact(i: Ingest): Fact {
   const since = time(millis(i.since), zone.value, millis(i.now), 0);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Ingest } from '../api/types';
 import { nanos } from '../shell/format';
-import { arrivalFact, ageFact, formFact, isNear } from './trace-missing-facts';
+import { arrivalFact, ageFact, formFact, isNear, nearQuery } from './trace-missing-facts';
 
 const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const now = Date.UTC(2026, 10, 28, 12);
@@ -25,6 +25,16 @@ describe('a missing trace', () => {
     const changed = id.replace('77b3', '77c3');
     for (const near of [changed, id.slice(0, -1), id + '0', id.replace('4bf9', '4fb9'), id.slice(0, 16), id.slice(16), id.slice(0, 9)]) expect(isNear(near, id), near).toBe(true);
     for (const far of [id, 'f' + id.slice(1, -1) + '0', id.slice(0, 6), '0'.repeat(32)]) expect(isNear(far, id), far).toBe(false);
+  });
+
+  it('is searched for by the half without the mistake', () => {
+    const found = (typed: string, stored: string): boolean => new RegExp(`^(?:${/"(.*)"/.exec(nearQuery(typed))?.[1]})$`).test(stored);
+    for (const typed of [id.replace('77b3', '77c3'), id.slice(0, -1), id + '0', id.replace('4bf9', '4fb9'), id.slice(0, 16), id.slice(16), id.slice(0, 9)]) {
+      expect(found(typed, id), typed).toBe(true);
+    }
+    expect(found(id.slice(16, 30).toUpperCase(), '0'.repeat(16) + id.slice(16))).toBe(true);
+    expect(found('f' + id.slice(1, -1) + '0', id)).toBe(false);
+    expect([nearQuery(id.slice(0, 7)), nearQuery('4bf92f35-77b34da6')]).toEqual(['', '']);
   });
 
   it('may have been refused or dropped, or nothing has arrived', () => {

@@ -14,7 +14,7 @@ import { t, Text } from '../shell/text';
 import { link } from '../shell/url';
 import { useRequest } from '../shell/use-request';
 import { leadOf } from './sampling/sentence';
-import { ageFact, arrivalFact, formFact, isNear, type Fact } from './trace-missing-facts';
+import { ageFact, arrivalFact, formFact, isNear, nearQuery, type Fact } from './trace-missing-facts';
 import css from './trace.module.css';
 
 interface Props {
@@ -70,11 +70,10 @@ function useFacts(id: string, invalid: boolean): Fact[] {
   return facts;
 }
 
-const compared = 200;
 const maxNear = 5;
 const day = 86_400_000;
 
-/** Ids of stored traces that are almost the same: of those opened in this browser, and of the newest ones. */
+/** Ids of stored traces that are almost the same: of those opened in this browser, and of the last day. */
 function useNear(id: string): string[] {
   const [found, setFound] = useState<string[]>([]);
   useEffect(() => {
@@ -83,8 +82,11 @@ function useNear(id: string): string[] {
     setFound([...near].slice(0, maxNear));
     const line = (l: SearchLine): void => { if (l.trace && isNear(id, l.trace.traceID)) near.add(l.trace.traceID); };
     const now = Date.now();
-    stream<SearchLine>('search', { q: '', start: nanos(now - day), end: nanos(now), limit: compared }, line, abort.signal)
-      .then(() => setFound([...near].slice(0, maxNear)), () => undefined);
+    const q = nearQuery(id);
+    if (q) {
+      stream<SearchLine>('search', { q, start: nanos(now - day), end: nanos(now), limit: maxNear }, line, abort.signal)
+        .then(() => setFound([...near].slice(0, maxNear)), () => undefined);
+    }
     return () => abort.abort();
   }, [id]);
   return found;
