@@ -31,11 +31,11 @@ export function Facts({ service, data, end, version }: { service: string; data: 
   const language = facet(fields[1])?.values.text ?? [];
   const current = version?.to || (versions.length === 1 ? versions[0] : '');
   return (
-    <span class={css.facts}>
+    <>
       {current && <span><Text of="version {version}" version={<b>{current}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: time(millis(version.at), zone.value, millis(end), 0) })}</span>}</span>}
       {!current && versions.length > 1 && <a href={groups(fields[0])} title={t('Requests, errors and durations of each version')}>{t('versions {list}', { list: versions.join(', ') })}</a>}
       {instances > 0 && <a href={link({ page: 'service', name: service }, { tab: 'instances' })} title={t('Requests, errors and durations of each instance')}><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></a>}
       {language.length > 0 && <span>{language.join(', ')}</span>}
-    </span>
+    </>
   );
 }

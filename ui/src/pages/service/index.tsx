@@ -89,7 +89,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
-      <Head name={name} role={main.role} errors={main.total.summary.errors > 0} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={told}>
+      <Head name={name} role={main.role} errors={main.total.summary.errors > 0} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={expecting || told}>
         <Facts service={name} data={facets.data} end={data.end} version={version} />
       </Head>
       {missing
@@ -126,12 +126,12 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
   );
 }
 
-/** `range`: the time of an incident. `told`: its card is below; undefined if there is no card. */
+/** `range`: the time of an incident. `told`: its card is below, or will be; undefined if there is no card. */
 function Head({ name, errors, role = 'requests', range = view.value.range, told, children }: { name: string; errors?: boolean; role?: RoleName; range?: Range; told?: boolean; children?: ComponentChildren }) {
   return (
     <div class={css.head}>
       <h1 class={css.title}><ServiceSwatch name={name} />{serviceLabel(name)}</h1>
-      {children}
+      <span class={css.facts}>{children}</span>
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
       {capable('aggregates') && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name), tab: 'times' }))} title={t('Compare its operations with yesterday or any other time')}>{t('Since yesterday')}</Button>}
