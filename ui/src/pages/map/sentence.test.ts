@@ -18,6 +18,7 @@ test('says who calls a service and which caller sees errors', () => {
 test('says which edge fails most', () => {
   expect(mapSentence(g)).toBe('3 of 4 edges fail, most of all payment › payment: 100\u202f% of its calls');
   expect(mapSentence({ ...g, edges: [g.edges[1]] })).toBe('4 services, 1 edge, none failing');
+  expect(mapSentence({ ...g, nodes: [node('a', { requests: 100, errors: 2 }), node('b', { requests: 40, errors: 3 })], edges: [edge(0, 1, 100, 0)] })).toBe('b fails 7.5\u202f% of its requests; no edge fails');
 });
 
 test('lists few names', () => {

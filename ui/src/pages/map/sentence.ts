@@ -15,11 +15,15 @@ export function names(list: string[]): string {
 
 const byErrors = (a: MapEdge, b: MapEdge): number => b.errors / b.calls - a.errors / a.calls;
 
-/** What the map shows: which edge fails most. */
+/** What the map shows: which edge fails most, or which service if its callers are not known. */
 export function mapSentence(g: Graph): string {
   const bad = g.edges.filter((e) => isFailing(e, e.calls)).sort(byErrors);
   const services = tn(g.nodes.length, '{n} service', '{n} services');
-  if (bad.length === 0) return tn(g.edges.length, '{services}, {n} edge, none failing', '{services}, {n} edges, none failing', { services });
+  if (bad.length === 0) {
+    const [node] = g.nodes.filter((n) => isFailing(n, n.requests)).sort((a, b) => b.errors / b.requests - a.errors / a.requests);
+    if (node) return t('{service} fails {share} of its requests; no edge fails', { service: serviceLabel(node.name), share: share(node.errors / node.requests) });
+    return tn(g.edges.length, '{services}, {n} edge, none failing', '{services}, {n} edges, none failing', { services });
+  }
   const [worst] = bad;
   const edge = `${serviceLabel(g.nodes[worst.from].name)} › ${serviceLabel(g.nodes[worst.to].name)}`;
   return tn(bad.length, '{n} of {edges} edges fails: {edge}, {share} of its calls', '{n} of {edges} edges fail, most of all {edge}: {share} of its calls', {
