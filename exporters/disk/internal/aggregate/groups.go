@@ -42,8 +42,9 @@ type groupSource struct {
 	index     map[[tracestore.MaxGroupFields]valueNumber]int // 1 + index in groups
 	// numberInResource: a resource has the measured field.
 	numberInResource bool
-	// kept is the approximate size in bytes of the above, without resources.
-	kept int
+	// kept is the approximate size in bytes of the above, without resources and the counts of
+	// spans. counted is the size of these counts.
+	kept, counted int
 }
 
 // valueNumber is 1 + the index of a value in groupSource.values, or 0 for none, or severalValues.
@@ -107,7 +108,7 @@ type groupColumn struct {
 }
 
 // maxGroupsKept is the approximate size in bytes at which a groupSource adds its counts to the
-// totals and starts over.
+// totals. If what it knows of values and shapes takes more than half of this size, it starts over.
 const maxGroupsKept = 4 << 20
 
 func newGroupSource(to *groupTotal, p *scan.Plan) *groupSource {
@@ -124,7 +125,7 @@ func (g *groupSource) reset() {
 	clear(g.shapes)
 	g.columns = make([]groupColumn, len(g.plan.Tables.Columns))
 	g.resources = [tracestore.MaxGroupFields][]valueNumber{}
-	g.values, g.groups, g.kept = nil, nil, 0
+	g.values, g.groups, g.kept, g.counted = nil, nil, 0, 0
 	g.numbers = make(map[tracestore.GroupValue]valueNumber)
 	g.index = make(map[[tracestore.MaxGroupFields]valueNumber]int)
 }
@@ -163,9 +164,10 @@ func (g *groupSource) rows(x *scan.Filter, shape uint32, set []int32) error {
 		}
 		g.observe(&g.groups[tally-1], &o)
 	}
-	if g.kept > maxGroupsKept {
-		g.finish()
-		g.reset()
+	if g.kept+g.counted > maxGroupsKept {
+		if g.finish(); g.kept > maxGroupsKept/2 {
+			g.reset()
+		}
 	}
 	return nil
 }
@@ -276,14 +278,14 @@ func (g *groupSource) observe(t *groupTally, o *tracestore.Observation) {
 	if measure == tracestore.MeasureDistribution {
 		measure = tracestore.MeasureTotals // the rest is in t.buckets
 		if o.HasNumber {
-			g.kept += t.countBucket(bucketKey(parts, o)) * bucketSize
+			g.counted += t.countBucket(bucketKey(parts, o)) * bucketSize
 		}
 	}
 	if parts.N > 0 {
-		g.kept += t.countPart(parts, o, measure)
+		g.counted += t.countPart(parts, o, measure)
 		parts, measure = tracestore.Parts{}, tracestore.MeasureNone
 	}
-	g.kept += t.spans.Observe(o, parts, measure) * bucketSize
+	g.counted += t.spans.Observe(o, parts, measure) * bucketSize
 }
 
 // countPart counts a span in its part, and returns how many bytes were added.
@@ -356,7 +358,7 @@ func (t *groupTally) finish(parts []uint64, numbers []tracestore.Numbers) {
 	}
 }
 
-// finish adds all counts to the groups.
+// finish adds all counts to the groups, and forgets them.
 func (g *groupSource) finish() {
 	parts := make([]uint64, g.to.counter.Parts().N)
 	var numbers []tracestore.Numbers
@@ -365,6 +367,9 @@ func (g *groupSource) finish() {
 	}
 	for i := range g.groups {
 		t := &g.groups[i]
+		if t.spans.Durations.Count() == 0 {
+			continue
+		}
 		t.finish(parts, numbers)
 		for at, n := range t.key {
 			if n > 0 {
@@ -373,8 +378,9 @@ func (g *groupSource) finish() {
 		}
 		g.to.counter.AddTotal(&t.spans)
 		g.to.counter.AddGroup(&t.spans)
-		*t = groupTally{} // the lists are reused
+		*t = groupTally{key: t.key}
 	}
+	g.counted = 0
 }
 
 // number returns the number of a value.

@@ -47,7 +47,7 @@ func (a *aggregation) scanParts(ctx context.Context, f *blockSample, to targets)
 	a.divideMemory(len(parts))
 	forks := make([]*aggregation, 0, len(parts)-1)
 	for _, part := range parts[1:] {
-		fork := a.fork(ctx, to)
+		fork := a.fork(ctx, a.query, to)
 		fork.divideMemory(len(parts))
 		forks = append(forks, fork)
 		wg.Go(func() { count(fork, part, fork.targets) })
@@ -101,9 +101,9 @@ func (f *blockSample) split(n int, divisible func(src, block int) bool) (parts [
 	return parts
 }
 
-// fork returns an aggregation with counters of its own for some targets.
-func (a *aggregation) fork(ctx context.Context, to targets) *aggregation {
-	f := newAggregation(a.query, a.want)
+// fork returns an aggregation with counters of its own for some targets, for spans of the query.
+func (a *aggregation) fork(ctx context.Context, q tracestore.Query, to targets) *aggregation {
+	f := newAggregation(q, a.want)
 	f.window, f.session, f.counts, f.rangeBlocks = a.window, a.session.Fork(ctx), a.counts, a.rangeBlocks
 	if to.heat == nil {
 		f.targets.heat = nil
