@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -124,11 +125,28 @@ func (p *ExemplarPicker) sorted() []exemplarCell {
 	return slices.SortedFunc(maps.Keys(p.cells), exemplarCell.compare)
 }
 
-// Answer returns the picked spans, newest first. Their strings are copies.
-func (p *ExemplarPicker) Answer() []tracestore.Exemplar {
+// Retained returns the spans that the picker retains, in any order. Equal strings share memory and
+// are copies. Offering these spans to another picker for the same number of spans is like merging.
+func (p *ExemplarPicker) Retained() []tracestore.Exemplar {
+	p.limit()
+	out := make([]tracestore.Exemplar, 0, len(p.cells))
+	for _, e := range p.cells {
+		e.Service, e.Name = unique.Make(e.Service).Value(), unique.Make(e.Name).Value()
+		out = append(out, e)
+	}
+	return out
+}
+
+// limit merges cells if there are more than maxCells.
+func (p *ExemplarPicker) limit() {
 	if len(p.cells) > p.maxCells {
 		p.merge()
 	}
+}
+
+// Answer returns the picked spans, newest first. Their strings are copies.
+func (p *ExemplarPicker) Answer() []tracestore.Exemplar {
+	p.limit()
 	var out []tracestore.Exemplar
 	for _, at := range spread(p.sorted(), p.want) {
 		e := p.cells[at]

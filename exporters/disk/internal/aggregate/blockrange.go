@@ -195,6 +195,10 @@ func (a *aggregation) counted() (c *rangeCounts, complete bool) {
 		c.groups = g.counts()
 		complete = complete && !g.counter.OutOfMemory()
 	}
+	if a.targets.rest != nil {
+		c.rest = *a.targets.rest
+		c.picks = a.targets.picks.Retained()
+	}
 	return c, complete
 }
 
@@ -220,6 +224,12 @@ func (a *aggregation) add(c *rangeCounts, to targets) {
 	}
 	if g := to.groups; g != nil {
 		g.add(&c.groups)
+	}
+	if to.rest != nil {
+		to.rest.merge(&c.rest)
+		for _, e := range c.picks {
+			to.picks.Offer(e)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -44,8 +45,10 @@ type rangeCounts struct {
 		values string // of storequery.FacetCounter.Append
 	}
 	groups  groupCounts
-	ids     []tracestore.Field // fields that have ids; see facetField
-	lastUse int64              // guarded by countCache.mu
+	rest    total
+	picks   []tracestore.Exemplar // of storequery.ExemplarPicker.Retained
+	ids     []tracestore.Field    // fields that have ids; see facetField
+	lastUse int64                 // guarded by countCache.mu
 }
 
 // groupCounts is what a groupTotal has counted.
@@ -62,10 +65,11 @@ type countUse struct {
 }
 
 // begin returns the use of the cache by a query, or nil if the query cannot use it: heatmaps take
-// little time, and exemplars and parts depend on the window, except parts of a step.
+// little time, and parts depend on the window, except parts of a step. Exemplars are cached if
+// nothing else is requested. Otherwise, which blocks they come from depends on the window.
 func (c *countCache) begin(a *aggregation) *countUse {
 	t := &a.targets
-	if t.facets == nil && t.groups == nil || t.heat != nil || t.picks != nil || a.want.Groups.Parts > 0 {
+	if (t.rest != nil) != (t.picks != nil) || t.heat != nil || a.want.Groups.Parts > 0 {
 		return nil
 	}
 	c.mu.Lock()
@@ -149,14 +153,14 @@ func (c *countCache) remove(key rangeKey) {
 // memory returns the approximate size in bytes.
 func (r *rangeCounts) memory() int64 {
 	const own = 1 << 10
-	return int64(own + len(r.facets.codes) + len(r.facets.values) + len(r.groups.values))
+	return int64(own + len(r.facets.codes) + len(r.facets.values) + len(r.groups.values) + len(r.picks)*int(unsafe.Sizeof(r.picks[0])))
 }
 
 // question returns a text that is the same for queries that count the same, perhaps in different
 // windows.
 func (a *aggregation) question() string {
 	f := &a.want.Facets
-	key := appendExpr(fmt.Appendf(nil, "%q %d %t", a.query.Tenant, f.Values, f.All), a.query.Where)
+	key := appendExpr(fmt.Appendf(nil, "%q %d %d %t", a.query.Tenant, a.want.Exemplars, f.Values, f.All), a.query.Where)
 	g := &a.want.Groups
 	key = appendFields(appendFields(key, f.Fields), g.By)
 	if g.Requested() {

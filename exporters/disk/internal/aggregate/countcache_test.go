@@ -142,6 +142,46 @@ func TestKeptCounts(t *testing.T) {
 	}
 }
 
+// TestKeptExemplars compares the exemplars of repeated queries with random windows with those that
+// are not kept.
+func TestKeptExemplars(t *testing.T) {
+	rng := rand.New(rand.NewPCG(soak.Seed(t), 1))
+	s, times := keptStore(t)
+	service := scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text(bench.New(7, scantest.Day).Services()[5]))
+	s.counts = newCountCache(8 << 20)
+	direct := New(s.store)
+	direct.counts = newCountCache(0)
+	direct.rangeBlocks = s.rangeBlocks
+	a := tracestore.Aggregation{Exemplars: 20}
+	scanned, all := 0, 0
+	for range 20 {
+		short := (times.To - times.From) / 4
+		q := tracestore.Query{From: scantest.At(times.From + rng.Uint64N(short)), To: scantest.At(times.To - rng.Uint64N(short))}
+		if rng.IntN(2) == 0 {
+			q.Where = service
+		}
+		if rng.IntN(3) == 0 {
+			q.From, q.To = scantest.At(times.From), scantest.At(times.To)
+		}
+		if rng.IntN(2) == 0 {
+			q.Budget.Spans = 10_000
+		}
+		want, err := direct.Aggregate(t.Context(), q, a)
+		scantest.Must(err)
+		for range 2 {
+			got, err := s.Aggregate(t.Context(), q, a)
+			scantest.Must(err)
+			scanned, all = scanned+got.Scanned, all+want.Scanned
+			if got.Scanned = want.Scanned; !reflect.DeepEqual(got, want) {
+				t.Fatalf("%+v:\n got %+v\nwant %+v", q, got, want)
+			}
+		}
+	}
+	if t.Logf("examined %d spans instead of %d", scanned, all); scanned >= all {
+		t.Error("no exemplars are kept")
+	}
+}
+
 // TestSkippedIDs checks that values that were skipped as ids are counted if a later query does not
 // include the range with the ids.
 func TestSkippedIDs(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // series have all fields of the groups and conditions, and counts of whole minutes suffice.
 func (a *aggregation) canGroupSeries() bool {
 	t := &a.targets
-	if a.counts == nil || t.facets != nil || !answeredBySeries(a.query.Where) {
+	if a.counts == nil || t.groups == nil || t.facets != nil || !answeredBySeries(a.query.Where) {
 		return false
 	}
 	if want := t.groups.want; want.Step > 0 || want.Measure != tracestore.MeasureNone || want.Adjusted {

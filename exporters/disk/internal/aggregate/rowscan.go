@@ -107,7 +107,7 @@ type rowScan struct {
 	src             int
 	window          scan.Window
 	to              targets
-	everywhere      bool        // pick exemplars in every block
+	everywhere      bool        // pick exemplars in every block, because blocks are read for them only
 	filter          scan.Filter // of the query
 	selectionFilter scan.Filter // of the selection; its Plan is nil if there is no selection
 	counts          *facetSource
@@ -141,7 +141,7 @@ func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, er
 	if err != nil || p == nil {
 		return nil, err
 	}
-	s := &rowScan{agg: a, sample: f, src: src, window: f.windows[src], to: to}
+	s := &rowScan{agg: a, sample: f, src: src, window: f.windows[src], to: to, everywhere: to.rest != nil}
 	s.filter.Plan = p
 	s.memory = scanMemory(p, to.facets != nil, a.selection != nil)
 	if to.groups != nil {
