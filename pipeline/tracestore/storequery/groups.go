@@ -3,7 +3,6 @@ package storequery
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 	"strings"
 	"unsafe"
@@ -223,8 +222,10 @@ func (c *GroupCounter) appendGroup(dst []byte, g *tracestore.Group) []byte {
 	last = 0
 	for i := range g.Numbers {
 		if n := &g.Numbers[i]; n.Count > 0 {
-			dst = appendNumbers(dst, n.Count, uint64(c.firstStep()+i-last),
-				math.Float64bits(n.Sum), math.Float64bits(n.Min), math.Float64bits(n.Max))
+			dst = appendFloats(appendNumbers(dst, n.Count, uint64(c.firstStep()+i-last)), n.Sum)
+			if n.Count > 1 { // otherwise they are the same
+				dst = appendFloats(dst, n.Min, n.Max)
+			}
 			last = c.firstStep() + i
 			bucket := 0
 			for _, b := range n.Buckets {
@@ -285,7 +286,10 @@ func (c *GroupCounter) readGroup(r *keptReader, g *tracestore.Group) {
 	for n := r.number(); n > 0; n = r.number() {
 		part += int(r.number())
 		to := &g.Numbers[part]
-		to.Count, to.Sum, to.Min, to.Max = n, math.Float64frombits(r.number()), math.Float64frombits(r.number()), math.Float64frombits(r.number())
+		to.Count, to.Sum = n, r.float()
+		if to.Min, to.Max = to.Sum, to.Sum; n > 1 {
+			to.Min, to.Max = r.float(), r.float()
+		}
 		bucket := 0
 		for count := r.number(); count > 0; count = r.number() {
 			zigzag := r.number()

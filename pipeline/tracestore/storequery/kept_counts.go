@@ -1,12 +1,24 @@
 package storequery
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
 
 // The counts of a FacetCounter or GroupCounter are kept as varints and texts with their lengths.
 
 func appendNumbers(dst []byte, list ...uint64) []byte {
 	for _, n := range list {
 		dst = binary.AppendUvarint(dst, n)
+	}
+	return dst
+}
+
+// appendFloats appends numbers so that integers, whose last bits are zeros, are short.
+func appendFloats(dst []byte, list ...float64) []byte {
+	for _, x := range list {
+		dst = binary.AppendUvarint(dst, bits.ReverseBytes64(math.Float64bits(x)))
 	}
 	return dst
 }
@@ -27,6 +39,8 @@ func (r *keptReader) number() (n uint64) {
 		}
 	}
 }
+
+func (r *keptReader) float() float64 { return math.Float64frombits(bits.ReverseBytes64(r.number())) }
 
 func (r *keptReader) text() string {
 	n := r.number()
