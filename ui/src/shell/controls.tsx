@@ -109,7 +109,7 @@ export function Tabs<T extends string>({ label, name, tabs, selected, onSelect, 
     const { children, clientWidth, scrollLeft } = list.current!;
     const tab = children[at] as HTMLElement | undefined;
     if (tab) list.current!.scrollLeft = Math.min(tab.offsetLeft, Math.max(scrollLeft, tab.offsetLeft + tab.offsetWidth - clientWidth));
-  }, [at]);
+  }, [at, tabs[at]?.count]);
   const key = (e: KeyboardEvent): void => {
     const next = rove(e.key, at, tabs.length);
     if (next < 0) return;
