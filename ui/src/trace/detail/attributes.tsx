@@ -92,6 +92,7 @@ function isSearchable(state: TraceState, a: Attribute): boolean {
 
 /** The chosen attributes that a span has, for "find more like this". */
 export function chosenValues(state: TraceState, detail: SpanDetail): FieldValue[] {
+  if (state.alike.value.size === 0) return [];
   const all = (['span', 'resource'] as const).flatMap((scope) => (scope === 'span' ? detail.attributes : detail.resource).filter((a) => isSearchable(state, a)).map((a) => fieldOf(scope, a)));
   return all.filter((f) => state.alike.value.has(f.field));
 }
