@@ -91,6 +91,9 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	if err != nil {
 		return tracestore.Deleted{}, fmt.Errorf("deleting spans: %w", err)
 	}
+	if d.DryRun {
+		return tracestore.Deleted{Spans: n}, nil
+	}
 	e.log.Info("deleted spans on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n))
 	return tracestore.Deleted{Spans: n}, nil
 }
@@ -103,11 +106,16 @@ func (e *exporter) deleteSpans(ctx context.Context, tenant string, d *tracestore
 		if err != nil {
 			return 0, err
 		}
-		spans += n
+		if spans += n; d.DryRun {
+			continue
+		}
 		if n, err = e.count(ctx, "spans", tenant, p.condition); err != nil {
 			return 0, err
 		}
 		searched += n
+	}
+	if d.DryRun {
+		return spans, nil
 	}
 	epoch, err := e.deletionEpoch(ctx, tenant)
 	if err != nil || spans+searched == 0 && epoch%2 == 0 {

@@ -31,15 +31,19 @@ func (d *deletions) delete(ctx context.Context, tenant string, what tracestore.D
 	if err := what.Check(); err != nil {
 		return tracestore.Deleted{}, pipeline.Permanent(err)
 	}
+	from, to, _ := what.Window()
+	rule := tombstone.NewRule(&tombstone.Tombstone{
+		Made: d.env.Now(), Tenant: tenant, Traces: what.Traces, Service: what.Service, From: from, To: to})
+	if what.DryRun {
+		n, _, err := d.countCovered(ctx, rule)
+		return tracestore.Deleted{Spans: n}, err
+	}
 	select {
 	case d.slot <- struct{}{}:
 		defer func() { <-d.slot }()
 	case <-ctx.Done():
 		return tracestore.Deleted{}, ctx.Err()
 	}
-	from, to, _ := what.Window()
-	rule := tombstone.NewRule(&tombstone.Tombstone{
-		Made: d.env.Now(), Tenant: tenant, Traces: what.Traces, Service: what.Service, From: from, To: to})
 	if err := d.checkCapacity(rule); err != nil {
 		return tracestore.Deleted{}, err
 	}
@@ -115,12 +119,33 @@ func (d *deletions) boundary(ctx context.Context, r *tombstone.Rule) (through ui
 // countHidden evaluates the deletion filters and returns how many readable spans the tombstone with
 // the given number hides.
 func (d *deletions) countHidden(ctx context.Context, number uint64) (spans int, unreadable, err error) {
+	return d.count(ctx, number, func(s source.Source) (m *tombstone.Filter) {
+		m, _ = s.(*tombstone.Filter)
+		return m
+	})
+}
+
+// countCovered returns how many readable spans a rule would hide.
+func (d *deletions) countCovered(ctx context.Context, r *tombstone.Rule) (spans int, unreadable, err error) {
+	return d.count(ctx, r.Number, func(s source.Source) *tombstone.Filter {
+		if !r.Overlaps(s) {
+			return nil
+		}
+		return tombstone.NewFilter(s, []*tombstone.Rule{r}, nil)
+	})
+}
+
+// count adds up what the tombstone with the given number hides by the filters of all sources, which
+// are nil if it hides nothing.
+func (d *deletions) count(
+	ctx context.Context, number uint64, filterOf func(source.Source) *tombstone.Filter,
+) (spans int, unreadable, err error) {
 	var damage []error
 	v := d.view()
 	defer v.Release()
 	for _, s := range v.Sources() {
-		m, ok := s.(*tombstone.Filter)
-		if !ok {
+		m := filterOf(s)
+		if m == nil {
 			continue
 		}
 		err := m.Evaluate(ctx)

@@ -23,9 +23,33 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	if err := ctx.Err(); err != nil {
 		return tracestore.Deleted{}, err
 	}
+	if d.DryRun {
+		return tracestore.Deleted{Spans: e.countCovered(tenant, &d)}, nil
+	}
 	n := e.deleteSpans(tenant, &d)
 	e.log.Info("deleted spans on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n))
 	return tracestore.Deleted{Spans: n}, nil
+}
+
+// countCovered returns the number of spans that a deletion covers.
+func (e *exporter) countCovered(tenant string, d *tracestore.Deletion) (spans int) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	t := e.tenants[tenant]
+	if t == nil {
+		return 0
+	}
+	c := newCovered(t, d)
+	for tr := range c.traces {
+		for _, b := range tr.blocks {
+			for i := range b.rows {
+				if c.has(&b.rows[i]) {
+					spans++
+				}
+			}
+		}
+	}
+	return spans
 }
 
 func (e *exporter) deleteSpans(tenant string, d *tracestore.Deletion) int {

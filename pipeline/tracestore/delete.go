@@ -32,12 +32,14 @@ type Deletion struct {
 	// From and To limit the start of a span, both inclusive, as in Query.Window. A zero time sets
 	// no limit. At least one of them is required if neither Traces nor Service is set.
 	From, To time.Time
+	// DryRun counts the spans and hides none.
+	DryRun bool
 }
 
 // Deleted is the result of a deletion.
 type Deleted struct {
-	// Spans is the number of spans that this deletion hides and that were visible before. A
-	// duplicate that the store holds several times may count several times.
+	// Spans is the number of spans that this deletion hides, or would hide without DryRun, and that
+	// were visible before. A duplicate that the store holds several times may count several times.
 	Spans int
 }
 

@@ -40,7 +40,7 @@ type deleteFlags struct {
 	traces                                  stringList
 	header                                  http.Header
 	timeout                                 time.Duration
-	yes                                     bool
+	yes, dryRun                             bool
 	flags                                   *flag.FlagSet
 }
 
@@ -57,6 +57,7 @@ func (d *deleteFlags) define(fs *flag.FlagSet) {
 	d.header = commands.HeaderFlag(fs, "Header for the request")
 	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "Maximum time to wait for the response.")
 	fs.BoolVar(&d.yes, "yes", false, "Do not ask for confirmation.")
+	fs.BoolVar(&d.dryRun, "dry-run", false, "Count the spans that would be deleted, and delete nothing.")
 }
 
 // deletion is the request to the admin extension. Package storeadmin handles it.
@@ -66,6 +67,7 @@ type deletion struct {
 	Service string     `json:"service,omitempty"`
 	From    *time.Time `json:"from,omitempty"`
 	To      *time.Time `json:"to,omitempty"`
+	DryRun  bool       `json:"dry_run,omitempty"`
 }
 
 func (c *command) deleteSpans(ctx context.Context) int {
@@ -78,15 +80,22 @@ func (c *command) deleteSpans(ctx context.Context) int {
 	if err != nil {
 		return c.misuse(c.chosen, err)
 	}
-	if !c.deletion.yes && term.IsTerminal(int(os.Stdin.Fd())) {
-		fmt.Fprintf(c.stderr, "delete %s from %s? This cannot be undone. [y/N] ", d, pipeline.MaskURLs(target))
+	ask := !c.deletion.yes && term.IsTerminal(int(os.Stdin.Fd()))
+	if c.deletion.dryRun || ask {
+		spans, err := c.requestDeletion(ctx, target, d, true)
+		if err != nil {
+			return c.fail(err)
+		}
+		if c.deletion.dryRun {
+			fmt.Fprintf(c.stdout, "%d spans would be deleted\n", spans)
+			return exitOK
+		}
+		fmt.Fprintf(c.stderr, "delete %d spans (%s) from %s? This cannot be undone. [y/N] ", spans, d, pipeline.MaskURLs(target))
 		if !confirmed(os.Stdin) {
 			return c.fail(errors.New("nothing was deleted"))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.deletion.timeout)
-	defer cancel()
-	spans, err := requestDeletion(ctx, target, d, c.deletion.header)
+	spans, err := c.requestDeletion(ctx, target, d, false)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -143,9 +152,9 @@ func (r *deletion) String() string {
 	var b strings.Builder
 	switch {
 	case len(r.Traces) > 0:
-		fmt.Fprintf(&b, "%d traces", len(r.Traces))
+		fmt.Fprintf(&b, "all spans of %d traces", len(r.Traces))
 	case r.Service != "":
-		fmt.Fprintf(&b, "the spans of service %q", r.Service)
+		fmt.Fprintf(&b, "all spans of service %q", r.Service)
 	default:
 		b.WriteString("all spans")
 	}
@@ -188,8 +197,12 @@ func (d *deleteFlags) target(load config.Options) (string, error) {
 	return u.JoinPath("exporters", id.String(), "delete").String(), nil
 }
 
-// requestDeletion asks a running process to delete spans and returns their number.
-func requestDeletion(ctx context.Context, target string, d *deletion, header http.Header) (int, error) {
+// requestDeletion asks a running process to delete or, in a dry run, count spans. It returns their
+// number.
+func (c *command) requestDeletion(ctx context.Context, target string, d *deletion, dryRun bool) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.deletion.timeout)
+	defer cancel()
+	d.DryRun = dryRun
 	body, err := json.Marshal(d)
 	if err != nil {
 		return 0, err
@@ -199,10 +212,13 @@ func requestDeletion(ctx context.Context, target string, d *deletion, header htt
 		return 0, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	maps.Copy(req.Header, header)
+	maps.Copy(req.Header, c.deletion.header)
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which may contain secrets
+	}
+	if errors.Is(err, context.DeadlineExceeded) && dryRun {
+		return 0, errors.New("no response within --timeout; nothing was deleted")
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return 0, errors.New("no response within --timeout; the deletion may have taken effect")

@@ -52,6 +52,8 @@ func TestDeleteCommand(t *testing.T) {
 	f([]string{"--yes", "--admin", "ftp://x", "--trace", "1"}, 2, "", `tracing: --admin: "ftp://x" is not an address such as http://localhost:14269`, "")
 	f(to("--trace", "1", "--header", "x"), 2, "", "tracing: invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`", "")
 
+	f(to("--service", "cart", "--dry-run"), 0, "7 spans would be deleted\n", "", disk+`"" {"service":"cart","dry_run":true}`)
+
 	answer = func(w http.ResponseWriter) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"error":"set allow_delete"}`)

@@ -5,6 +5,8 @@
 //	{"tenant": "", "service": "cart", "from": "2026-11-21T17:00:00Z"}
 //	{"tenant": "", "from": "2026-11-21T17:00:00Z", "to": "2026-11-21T18:00:00Z"}
 //
+// With "dry_run": true, spans are counted and not deleted.
+//
 // Responses:
 //
 //	200           {"spans": 19}
@@ -50,6 +52,7 @@ type deletion struct {
 	Service *string   `json:"service"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
+	DryRun  bool      `json:"dry_run"`
 }
 
 func deleteSpans(w http.ResponseWriter, r *http.Request, store tracestore.Deleter) {
@@ -101,7 +104,7 @@ func read(body io.Reader) (tenant string, d tracestore.Deletion, err error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return "", d, errors.New("invalid request body: trailing data after the JSON object")
 	}
-	d = tracestore.Deletion{From: in.From, To: in.To}
+	d = tracestore.Deletion{From: in.From, To: in.To, DryRun: in.DryRun}
 	switch {
 	case in.Traces != nil && len(in.Traces) == 0:
 		return "", d, errors.New("empty list of traces: specify trace ids or omit \"traces\"")

@@ -50,6 +50,7 @@ func TestDelete(t *testing.T) {
 			{0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36}, {15: 0xab}}},
 		`{"tenant":"t","service":"cart","traces":null,"from":null}`:                                           {Service: "cart"},
 		`{"tenant":"t","service":"cart","from":"2026-11-21T17:00:00.000000005Z","to":"2026-11-21T18:00:00Z"}`: {Service: "cart", From: from, To: to},
+		`{"tenant":"t","service":"cart","dry_run":true}`:                                                      {Service: "cart", DryRun: true},
 		`{"tenant":"t","to":"2026-11-21T18:00:00Z"} `:                                                         {To: to},
 	} {
 		store := &fake{}

@@ -52,6 +52,8 @@ func TestDeleteThroughTheAdminPort(t *testing.T) {
 		send(trace, []string{"", "cart", "shop", "shop"}[trace])
 	}
 	check("sent", map[int]bool{1: true, 2: true, 3: true}, `["cart","shop"]`)
+	erase("1 spans would be deleted\n", "--trace", "2", "--dry-run")
+	check("counted", map[int]bool{1: true, 2: true, 3: true}, `["cart","shop"]`)
 	erase("1 spans deleted\n", "--trace", "2")
 	erase("1 spans deleted\n", "--service", "cart", "--to", "2023-11-14T22:13:20Z")
 	erase("0 spans deleted\n", "--service", "cart")
