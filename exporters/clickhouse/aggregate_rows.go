@@ -138,7 +138,8 @@ type spanRow struct {
 // rowAttribute is an attribute with the prefix of its place in the key.
 type rowAttribute struct {
 	otlpdata.KeyValue
-	// textOnly marks a value that is neither a string nor a number. KeyValue holds its text.
+	// textOnly marks a value that is neither a string nor a number nor an array. KeyValue holds its
+	// text.
 	textOnly bool
 }
 
@@ -159,6 +160,9 @@ func (r *spanRow) targets() []any {
 func (r *spanRow) build() tracestore.Span {
 	r.attributes = r.attributes[:0]
 	add := func(key string, v otlpdata.Value, textOnly bool) {
+		if rows.OfElement(key) { // part of an array
+			return
+		}
 		r.attributes = append(r.attributes, rowAttribute{otlpdata.KeyValue{Key: key, Value: v}, textOnly})
 	}
 	strings := func(keys, values []string) {
@@ -176,7 +180,11 @@ func (r *spanRow) build() tracestore.Span {
 		add(r.floatKeys[i], otlpdata.DoubleValue(r.floats[i]), false)
 	}
 	for i := range min(len(r.others), len(r.otherTexts)) {
-		add(r.others[i], otlpdata.StringValue(r.otherTexts[i]), true)
+		if text := r.otherTexts[i]; text != "" && text[0] == '[' {
+			add(r.others[i], otlpdata.ParseJSON(text), false)
+		} else {
+			add(r.others[i], otlpdata.StringValue(text), true)
+		}
 	}
 	r.resource = otlpdata.Resource{Service: r.texts[tracestore.Service], Attributes: r.place(tracestore.ResourceAttribute)}
 	r.scope = otlpdata.Scope{Name: r.texts[tracestore.ScopeName], Version: r.texts[tracestore.ScopeVersion],

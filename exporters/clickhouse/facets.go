@@ -64,7 +64,7 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 	if columns.someKeys != where.Never {
 		for _, p := range rows.Pairs() {
 			all = append(all, func(ctx context.Context) error {
-				return a.countPair(ctx, set, t, attributeKeys{condition: where.OfSpanOrResource(attributeKey)}, p)
+				return a.countPair(ctx, set, t, attributeKeys{condition: where.CountedKey(attributeKey)}, p)
 			})
 		}
 	}
@@ -79,8 +79,10 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 			continue
 		}
 		attributes = append(attributes, f)
-		for _, key := range keysOf(f) {
-			named[key] = append(named[key], f)
+		for _, prefix := range where.Prefixes(f.Place) {
+			for _, key := range []string{prefix + f.Key, rows.ElementPrefix(prefix) + f.Key} {
+				named[key] = append(named[key], f)
+			}
 		}
 	}
 	if len(texts) > 0 {
@@ -89,7 +91,7 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 	for _, p := range rows.Pairs() {
 		var keys []string
 		for _, f := range attributes {
-			keys = append(keys, where.Keys(p, f)...)
+			keys = append(keys, where.Counted(p, f)...)
 		}
 		if len(keys) == 0 {
 			continue
@@ -207,8 +209,11 @@ func (k *attributeKeys) of(key string) []tracestore.Field {
 		return k.fields[key]
 	}
 	for _, p := range []tracestore.Place{tracestore.SpanAttribute, tracestore.ResourceAttribute} {
-		if prefix := where.Prefixes(p)[0]; len(key) >= len(prefix) && key[:len(prefix)] == prefix {
-			return []tracestore.Field{{Place: p, Key: key[len(prefix):]}}
+		prefix := where.Prefixes(p)[0]
+		for _, prefix := range []string{prefix, rows.ElementPrefix(prefix)} {
+			if name, ok := strings.CutPrefix(key, prefix); ok {
+				return []tracestore.Field{{Place: p, Key: name}}
+			}
 		}
 	}
 	return nil
@@ -280,7 +285,9 @@ func (a *aggregation) countPair(ctx context.Context, set string, t total, keys a
 			cut = append(cut, key)
 			continue
 		}
-		a.addKey(keys.of(key), c.spans, c.selected, 0)
+		if !rows.OfElement(key) { // its array counts the spans
+			a.addKey(keys.of(key), c.spans, c.selected, 0)
+		}
 	}
 	a.facetMutex.Unlock()
 	if len(cut) == 0 {
@@ -290,7 +297,11 @@ func (a *aggregation) countPair(ctx context.Context, set string, t total, keys a
 	sql = fmt.Sprintf("SELECT toString(%[1]s) AS k, count(), countIf(%[2]s) FROM %[3]s ARRAY JOIN %[4]s AS %[1]s WHERE %[5]s AND "+
 		"%[1]s IN (%[6]s) GROUP BY k", attributeKey, a.selected, a.table, p.Keys(), set, where.Texts(cut))
 	return a.eachFacet(ctx, sql, []any{&key, &v.spans, &v.selected}, func() error {
-		a.addKey(keys.of(key), v.spans, v.selected, v.spans-min(counted[key].spans, v.spans))
+		other := v.spans - min(counted[key].spans, v.spans)
+		if rows.OfElement(key) {
+			v.spans, v.selected = 0, 0
+		}
+		a.addKey(keys.of(key), v.spans, v.selected, other)
 		return nil
 	})
 }

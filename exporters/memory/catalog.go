@@ -94,13 +94,19 @@ const maxValues = 100_000
 func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
 	rows, origins := e.holders(tenant, key)
 	values := make(map[string]struct{})
+	addValue := func(v otlpdata.Value) {
+		if text := v.AsString(); strings.HasPrefix(text, prefix) {
+			values[strings.Clone(text)] = struct{}{}
+		}
+	}
 	add := func(kvs []otlpdata.KeyValue) {
 		for i := range kvs {
 			if kvs[i].Key != key {
 				continue
 			}
-			if text := kvs[i].Value.AsString(); strings.HasPrefix(text, prefix) {
-				values[strings.Clone(text)] = struct{}{}
+			addValue(kvs[i].Value)
+			for e := range kvs[i].Value.ElementsInJSON() {
+				addValue(e)
 			}
 		}
 	}

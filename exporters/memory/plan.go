@@ -153,7 +153,7 @@ func (p planner) attribute(c tracestore.Cond) (candidates, bool) {
 	if a == nil {
 		return out, true
 	}
-	for _, text := range texts {
+	for _, text := range append(texts, otlpdata.LongArray) {
 		h := maphash.String(p.seed, text)
 		if place := c.Field.Place; place != tracestore.ResourceAttribute && place != tracestore.ScopeAttribute {
 			out = out.union(a.rows.candidates(h))

@@ -146,6 +146,11 @@ func (t *termReader) attributes(dst []term, kvs []otlpdata.KeyValue) []term {
 	dst = slices.Grow(dst, len(kvs))
 	for i := range kvs {
 		dst = append(dst, term{kvs[i].Key, t.hash(kvs[i].Value)})
+		if kvs[i].Value.Kind() == otlpdata.ValueArray {
+			for text := range kvs[i].Value.IndexedTexts() {
+				dst = append(dst, term{kvs[i].Key, maphash.String(t.seed, text)})
+			}
+		}
 	}
 	return dst
 }

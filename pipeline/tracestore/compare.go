@@ -166,8 +166,20 @@ func calculateInt(op byte, x, y int64) (n int64, ok bool) {
 	return int64(f), math.Abs(f) < 1<<63 // the conversion of others depends on the processor
 }
 
-// CompareValues compares two values as described for [Compare].
+// CompareValues compares two values as described for [Compare]. An array and another value are
+// compared by the elements of the array, as described for [Cond].
 func CompareValues(op Op, left, right otlpdata.Value) bool {
+	switch leftIs, rightIs := left.Kind() == otlpdata.ValueArray, right.Kind() == otlpdata.ValueArray; {
+	case leftIs && !rightIs:
+		return holdsInArray(left, op, func(op Op, e otlpdata.Value) bool { return compareValues(op, e, right) })
+	case rightIs && !leftIs:
+		return holdsInArray(right, op, func(op Op, e otlpdata.Value) bool { return compareValues(op, left, e) })
+	}
+	return compareValues(op, left, right)
+}
+
+// compareValues is CompareValues without a look into arrays.
+func compareValues(op Op, left, right otlpdata.Value) bool {
 	x, ok1 := number(left)
 	y, ok2 := number(right)
 	switch {

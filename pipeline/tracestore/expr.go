@@ -28,6 +28,9 @@ type Not struct{ Expr Expr }
 // attribute may occur in several places and several times; the condition holds if it holds for at
 // least one value. If the field has no value, every operator is false, including Ne. Use Not with
 // Eq for "has no such value".
+//
+// A condition holds for an array if it holds for its text or for one of its elements
+// ([otlpdata.Value.ElementsInJSON]). But Ne holds only if Eq does not hold for any of them.
 type Cond struct {
 	Field Field
 	Op    Op

@@ -51,6 +51,21 @@ func (c Cond) match(s Span) bool {
 // Holds reports whether the condition holds for one value of its field. It is for stores that hold
 // values but not whole spans and therefore cannot call [Match].
 func (c Cond) Holds(v otlpdata.Value) bool {
+	if v.Kind() == otlpdata.ValueArray {
+		return c.holdsInArray(v)
+	}
+	return c.holds(v)
+}
+
+func (c Cond) holdsInArray(array otlpdata.Value) bool {
+	return holdsInArray(array, c.Op, func(op Op, v otlpdata.Value) bool {
+		c.Op = op
+		return c.holds(v)
+	})
+}
+
+// holds is Holds for an array as a whole or a value that is not an array.
+func (c Cond) holds(v otlpdata.Value) bool {
 	switch {
 	case c.Value.Kind != otlpdata.ValueEmpty && v.Kind() != c.Value.Kind:
 		return false
@@ -65,6 +80,25 @@ func (c Cond) Holds(v otlpdata.Value) bool {
 		return compare(c.Op, v.AsString(), c.Value.Text)
 	}
 	return v.Kind() == otlpdata.ValueString && compare(c.Op, v.Str(), c.Value.Text)
+}
+
+// holdsInArray reports whether a comparison holds for an array, as described for [Cond]. holds
+// compares the array as a whole, or an element.
+func holdsInArray(array otlpdata.Value, op Op, holds func(Op, otlpdata.Value) bool) bool {
+	if op == Ne && holds(Eq, array) {
+		return false
+	}
+	found := holds(op, array)
+	for e := range array.ElementsInJSON() {
+		if op == Ne && holds(Eq, e) {
+			return false
+		}
+		if found && op != Ne {
+			break
+		}
+		found = found || holds(op, e)
+	}
+	return found
 }
 
 // number converts an integer or float value for comparison with number literals.

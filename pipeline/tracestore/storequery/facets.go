@@ -2,6 +2,7 @@ package storequery
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -39,6 +40,15 @@ func FacetText(s string) string {
 		}
 	}
 	return s[:MaxFacetText] // not UTF-8
+}
+
+// FacetValues yields an array and its elements, which facets count like several values of a field.
+func FacetValues(array otlpdata.Value) iter.Seq[otlpdata.Value] {
+	return func(yield func(otlpdata.Value) bool) {
+		if yield(array) {
+			array.ElementsInJSON()(yield)
+		}
+	}
 }
 
 // FacetScore returns the score of a value: its frequency among the selected spans minus its
@@ -164,12 +174,23 @@ func (c *FacetCounter) keys(p tracestore.Place, kvs []otlpdata.KeyValue) {
 	}
 }
 
-// value counts a value of the current spans, unless this round has counted it already.
+// value counts a value of the current spans, and its elements if it is an array.
 func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
 	if f.last != c.round {
 		f.last = c.round
 		f.AddSpans(c.current.spans, c.current.selected)
 	}
+	if v.Kind() != otlpdata.ValueArray {
+		c.countOnce(f, v)
+		return
+	}
+	for v := range FacetValues(v) {
+		c.countOnce(f, v)
+	}
+}
+
+// countOnce counts a value of the current spans, unless this round has counted it already.
+func (c *FacetCounter) countOnce(f *FieldCounter, v otlpdata.Value) {
 	if v.Kind() == otlpdata.ValueString {
 		c.text = append(c.text[:0], FacetText(v.Str())...)
 	} else if c.text = v.AppendText(c.text[:0]); len(c.text) > MaxFacetText {

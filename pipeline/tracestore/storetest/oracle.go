@@ -186,8 +186,13 @@ func (o *oracle) attributeValues(tenant, key, prefix string) []string {
 	}
 	var out []string
 	for _, kv := range o.attributes(tenant) {
-		if text := kv.Value.AsString(); kv.Key == key && strings.HasPrefix(text, prefix) {
-			out = append(out, text)
+		if kv.Key != key {
+			continue
+		}
+		for v := range storequery.FacetValues(kv.Value) {
+			if text := v.AsString(); strings.HasPrefix(text, prefix) {
+				out = append(out, text)
+			}
 		}
 	}
 	return sortedSet(out, cmp.Compare[string])

@@ -159,10 +159,35 @@ func (g *generator) attributes(m pcommon.Map) {
 		case 3:
 			v.SetEmptyBytes().FromRaw([]byte{0})
 		case 4:
-			v.SetEmptySlice().AppendEmpty().SetInt(1)
+			g.array(v.SetEmptySlice())
 		case 5: // empty value
 		default:
 			v.SetStr(g.text())
+		}
+	}
+}
+
+// array adds elements, now and then more than indexes and filters hold.
+func (g *generator) array(list pcommon.Slice) {
+	n := g.IntN(4)
+	if g.IntN(20) == 0 {
+		n += otlpdata.MaxIndexedElements
+	}
+	for range n {
+		switch e := list.AppendEmpty(); g.IntN(9) {
+		case 0:
+			e.SetBool(g.IntN(2) == 0)
+		case 1:
+			e.SetInt(int64(g.IntN(4) - 1))
+		case 2:
+			e.SetDouble(pick(g, 0, -1, 2.5, 200))
+		case 3:
+			e.SetEmptyBytes().FromRaw([]byte{0})
+		case 4:
+			e.SetEmptySlice().AppendEmpty().SetStr(g.text())
+		case 5: // empty value
+		default:
+			e.SetStr(g.text())
 		}
 	}
 }

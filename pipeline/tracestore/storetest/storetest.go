@@ -169,6 +169,7 @@ func smallChecks() []check {
 		{"groups", checkGroups},
 		{"random aggregates", checkRandomAggregates},
 		{"attributes with several names", checkNames},
+		{"arrays", checkArrays},
 		{"counts of sampled spans", checkSampled},
 		{"feeds", checkFollow},
 		{"outlines", checkOutlines},

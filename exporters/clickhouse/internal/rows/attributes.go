@@ -2,6 +2,7 @@ package rows
 
 import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // place is where an attribute comes from.
@@ -16,15 +17,32 @@ const (
 	places
 )
 
+// Of a place with attributes follow those of elements of its arrays.
+const (
+	elements  = places     // added to a place: see ElementPrefix
+	sameTexts = 2 * places // likewise: see SameTextPrefix
+	allPlaces = 3 * places
+)
+
 // prefix returns the prefix of keys.
 func (p place) prefix() string {
-	return [places]string{PrefixSpan, PrefixResource, PrefixScope, PrefixEvent, PrefixLink}[p]
+	prefix := [places]string{PrefixSpan, PrefixResource, PrefixScope, PrefixEvent, PrefixLink}[p%places]
+	switch p / places {
+	case 1:
+		return ElementPrefix(prefix)
+	case 2:
+		return SameTextPrefix(prefix)
+	}
+	return prefix
 }
+
+// ofOrigin reports whether the attributes belong to a resource or a scope.
+func (p place) ofOrigin() bool { return p%places == placeResource || p%places == placeScope }
 
 // keyWords are words that begin with the prefix of a place.
 type keyWords struct {
 	words
-	byKey [places]map[string]uint32 // key without prefix -> number
+	byKey [allPlaces]map[string]uint32 // key without prefix -> number
 }
 
 func newKeyWords() *keyWords {
@@ -62,7 +80,10 @@ type pairs struct {
 }
 
 // attributes are the attributes of the spans of a block; see [Pair].
-type attributes struct{ origin, str, text, int, float, other pairs }
+type attributes struct {
+	origin, str, text, int, float, other pairs
+	seen                                 map[string]struct{} // scratch of addElements
+}
 
 // all returns the pairs in the order of [Pairs].
 func (a *attributes) all() [6]*pairs {
@@ -73,7 +94,7 @@ func newAttributes() attributes {
 	of := func(typ string) pairs {
 		return pairs{ends: fixed{typ: "UInt64", size: 8}, keys: newKeyWords(), values: newWords(), number: fixed{typ: typ, size: 8}}
 	}
-	a := attributes{of(""), of(""), of(""), of("Int64"), of("Float64"), of("")}
+	a := attributes{of(""), of(""), of(""), of("Int64"), of("Float64"), of(""), make(map[string]struct{})}
 	a.text.texts = &texts{}
 	return a
 }
@@ -107,13 +128,37 @@ func (a *attributes) add(p place, kvs []otlpdata.KeyValue) {
 		default:
 			a.other.keys.key(a.other.keys.of(p, key))
 			a.other.values.string(v.AsString())
+			if v.Kind() == otlpdata.ValueArray {
+				a.addElements(p, key, *v)
+			}
+		}
+	}
+}
+
+// addElements adds the different elements of an array.
+func (a *attributes) addElements(p place, key string, array otlpdata.Value) {
+	clear(a.seen)
+	isNew := func(text string) bool {
+		n := len(a.seen)
+		a.seen[text] = struct{}{}
+		return len(a.seen) > n
+	}
+	isNewText := func(text string) bool { return isNew("\x00" + storequery.FacetText(text)) }
+	isNewText(array.AsString())
+	for e := range array.ElementsInJSON() {
+		text, at := e.AsString(), p+elements
+		if !isNewText(text) {
+			at = p + sameTexts
+		}
+		if isNew(string(rune(e.Kind())) + text) {
+			a.add(at, []otlpdata.KeyValue{{Key: key, Value: e}})
 		}
 	}
 }
 
 func (a *attributes) addString(p place, key, value string) {
 	switch {
-	case PairOrigin.Holds(p.prefix()):
+	case p.ofOrigin():
 		a.origin.keys.key(a.origin.keys.of(p, key))
 		a.origin.values.string(value)
 	case PairOfString(value) == PairText:

@@ -45,7 +45,7 @@ func (g generator) value() otlpdata.Value {
 	case 3:
 		return otlpdata.EncodedValue(otlpdata.ValueBytes, g.text())
 	case 4:
-		return otlpdata.EncodedValue(otlpdata.ValueArray, "\x0a\x03\x0a\x01a")
+		return otlpdata.ParseJSON(`["a",1,"1","a",true,null,["nested"]]`)
 	case 5:
 		return otlpdata.Value{}
 	}
@@ -256,12 +256,13 @@ func wantRow(s tracestore.Span) string {
 		"calls": s.AdjustedCount(), "trace_id": string(s.TraceID[:]), "root": map[bool]uint8{true: 1}[s.ParentID.IsZero()],
 		"scope_name": s.Scope.Name, "scope_version": s.Scope.Version, "event_names": names}
 	keys, values := map[Pair][]string{}, map[Pair][]any{}
-	add := func(prefix string, kvs []otlpdata.KeyValue) {
+	var add func(prefix string, kvs []otlpdata.KeyValue)
+	add = func(prefix string, kvs []otlpdata.KeyValue) {
 		for _, kv := range kvs {
 			p, v := PairOther, any(kv.Value.AsString())
 			switch kv.Value.Kind() {
 			case otlpdata.ValueString:
-				if p = PairStr; prefix == PrefixResource || prefix == PrefixScope {
+				if p = PairStr; strings.HasPrefix(prefix, "resource") || strings.HasPrefix(prefix, "scope") {
 					p = PairOrigin
 				} else if strings.ContainsFunc(kv.Value.Str(), func(r rune) bool { return '0' <= r && r <= '9' }) {
 					p = PairText
@@ -272,6 +273,18 @@ func wantRow(s tracestore.Span) string {
 				p, v = PairFloat, kv.Value.Double()
 			}
 			keys[p], values[p] = append(keys[p], prefix+kv.Key), append(values[p], v)
+			texts := []string{kv.Value.AsString()}
+			var added []otlpdata.Value
+			for e := range kv.Value.ElementsInJSON() {
+				at := ElementPrefix(prefix)
+				if slices.Contains(texts, e.AsString()) {
+					at = SameTextPrefix(prefix)
+				}
+				if !slices.Contains(added, e) {
+					add(at, []otlpdata.KeyValue{{Key: kv.Key, Value: e}})
+				}
+				texts, added = append(texts, e.AsString()), append(added, e)
+			}
 		}
 	}
 	add(PrefixSpan, s.Attributes)

@@ -61,15 +61,85 @@ func Keys(p rows.Pair, f tracestore.Field) []string {
 	return attribute{f.Key, Prefixes(f.Place)}.keys(p)
 }
 
-// attributeCond translates a condition on an attribute. It holds if it holds in one of the pairs.
+// Counted returns the keys of [Keys] and of the elements of arrays that facets count.
+func Counted(p rows.Pair, f tracestore.Field) []string {
+	a := attribute{f.Key, Prefixes(f.Place)}
+	return append(a.keys(p), attribute{f.Key, elementPrefixes(a.prefixes)}.keys(p)...)
+}
+
+// elementPrefixes returns the prefixes of keys of elements that facets count.
+func elementPrefixes(of []string) (out []string) {
+	for _, prefix := range of {
+		out = append(out, rows.ElementPrefix(prefix))
+	}
+	return out
+}
+
+// allElementPrefixes returns the prefixes of keys of all elements.
+func allElementPrefixes(of []string) []string {
+	out := elementPrefixes(of)
+	for _, prefix := range of {
+		out = append(out, rows.SameTextPrefix(prefix))
+	}
+	return out
+}
+
+// attributeCond translates a condition on an attribute.
 func attributeCond(c tracestore.Cond) bounds {
 	a := attribute{c.Field.Key, Prefixes(c.Field.Place)}
+	switch {
+	case c.Op == tracestore.Ne:
+		return a.differs(c)
+	case c.Op != tracestore.Exists || c.Value.Kind != otlpdata.ValueEmpty:
+		a.prefixes = append(a.prefixes, allElementPrefixes(a.prefixes)...)
+	}
+	b := a.anyPair(c)
+	b.hint = a.hint(c)
+	return b
+}
+
+// anyPair returns the condition that a condition holds in one of the pairs.
+func (a attribute) anyPair(c tracestore.Cond) bounds {
 	var may, must []string
 	for _, p := range rows.Pairs() {
 		value := valueCond(p, c)
 		may, must = append(may, a.exists(p, value.may)), append(must, a.exists(p, value.must))
 	}
-	return bounds{may: Any(may...), must: Any(must...), hint: a.hint(c)}
+	return bounds{may: Any(may...), must: Any(must...)}
+}
+
+// differs translates a condition with Ne. It holds for an array if the array or an element differs
+// and none is equal. Whether two elements are of the same array is unknown for events and links.
+func (a attribute) differs(c tracestore.Cond) bounds {
+	isArray := "startsWith(v, '[')"
+	equal := c
+	equal.Op = tracestore.Eq
+	var may, must []string
+	for _, p := range rows.Pairs() {
+		value := valueCond(p, c)
+		if p == rows.PairOther && c.Value.Kind == otlpdata.ValueEmpty {
+			value.may, value.must = all(value.may, not(isArray)), all(value.must, not(isArray))
+		}
+		may, must = append(may, a.exists(p, value.may)), append(must, a.exists(p, value.must))
+	}
+	out := bounds{}
+	for _, prefix := range a.prefixes {
+		elements := attribute{a.key, allElementPrefixes([]string{prefix})}
+		other := elements.anyPair(c)
+		if c.Value.Kind == otlpdata.ValueEmpty && !c.Value.IsNumber { // compares the array as well, with any type
+			differs := valueCond(rows.PairOther, c).may
+			other = exactly(attribute{a.key, []string{prefix}}.exists(rows.PairOther, all(differs, isArray)))
+		}
+		same := elements.anyPair(equal)
+		must = append(must, all(other.must, not(same.may)))
+		if prefix == rows.PrefixEvent || prefix == rows.PrefixLink {
+			may, out.whole = append(may, other.may), true
+		} else {
+			may = append(may, all(other.may, not(same.must)))
+		}
+	}
+	out.may, out.must = Any(may...), Any(must...)
+	return out
 }
 
 // exists returns the condition that a pair of columns has a value v of the attribute that meets a
@@ -294,6 +364,15 @@ func hasFloat(f float64) string {
 		return ""
 	}
 	return "has(" + Searched(rows.PairFloat) + ", toFloat64(" + sqlFloat(f) + "))"
+}
+
+// CountedKey returns the condition that facets count a key of OfSpanOrResource or of elements.
+func CountedKey(key string) string {
+	conditions := []string{OfSpanOrResource(key)}
+	for _, prefix := range elementPrefixes([]string{rows.PrefixSpan, rows.PrefixResource}) {
+		conditions = append(conditions, "startsWith("+key+", "+Text(prefix)+")")
+	}
+	return strings.Join(conditions, " OR ")
 }
 
 // OfSpanOrResource returns the condition that a key belongs to an attribute of a span or resource.

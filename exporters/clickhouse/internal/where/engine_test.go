@@ -269,11 +269,30 @@ func (g *generator) attributes(m pcommon.Map) {
 		case 5:
 			v.SetEmptyBytes().FromRaw([]byte{0})
 		case 6:
-			v.SetEmptySlice().AppendEmpty().SetInt(1)
+			g.array(v.SetEmptySlice())
 		case 7:
 			v.SetEmptyMap().PutInt("k", 1)
 		default:
 			v.SetStr(g.text())
+		}
+	}
+}
+
+func (g *generator) array(list pcommon.Slice) {
+	for range g.IntN(4) {
+		switch e := list.AppendEmpty(); g.IntN(7) {
+		case 0:
+			e.SetBool(g.IntN(2) == 0)
+		case 1:
+			e.SetInt(pick[int64](g, 0, 1, -1, 200, 1<<53, 1<<53+1, math.MaxInt64, math.MinInt64))
+		case 2:
+			e.SetDouble(g.number())
+		case 3:
+			e.SetEmptyBytes().FromRaw([]byte{0})
+		case 4:
+			e.SetEmptySlice().AppendEmpty().SetStr(g.text())
+		default:
+			e.SetStr(g.text())
 		}
 	}
 }

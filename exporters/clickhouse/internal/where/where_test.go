@@ -26,9 +26,13 @@ func TestBuild(t *testing.T) {
 	const children = "(trace_id, start) GLOBAL IN (SELECT trace_id, start FROM " + payload +
 		" AND substring(ids, 9) = unhex('00000000000000ff'))"
 	const (
-		isText    = "arrayExists((k, v) -> k = 'resource.k' AND v >= '5', origin.key, origin.value)"
-		isFalse   = "(has(other.value, 'false') AND arrayExists((k, v) -> k = 'resource.k' AND v = 'false', other.key, other.value))"
-		isBoolean = "arrayExists((k, v) -> k = 'resource.k' AND v IN ('false', 'true'), other.key, other.value)"
+		ofElement = "k IN ('resource[].k', 'resource[=].k')"
+		orElement = "k IN ('resource.k', 'resource[].k', 'resource[=].k')"
+		isText    = "arrayExists((k, v) -> " + orElement + " AND v >= '5', origin.key, origin.value)"
+		isFalse   = "((has(other.value, 'false') AND arrayExists((k, v) -> k = 'resource.k' AND v = 'false', other.key, other.value))" +
+			" OR ((has(other.value, 'false') AND arrayExists((k, v) -> " + ofElement + " AND v = 'false', other.key, other.value))" +
+			" AND NOT ((has(other.value, 'true') AND arrayExists((k, v) -> " + ofElement + " AND v = 'true', other.key, other.value)))))"
+		isBoolean = "arrayExists((k, v) -> " + orElement + " AND v IN ('false', 'true'), other.key, other.value)"
 	)
 	for _, c := range []struct {
 		name      string

@@ -56,7 +56,8 @@ type facetSource struct {
 	used      []uint32      // shapes with spans
 	columns   []facetColumn
 	resources []counts
-	byColumn  bool // all cells of the open block were counted
+	byColumn  bool                // all cells of the open block were counted
+	taken     map[string]struct{} // scratch: texts of an array
 }
 
 // facetShape says what to count for the spans of a shape.

@@ -88,9 +88,12 @@ func (f *facetSource) words(column uint32) []counts {
 // value counts a cell of n spans that is not a word.
 func (f *facetSource) value(column uint32, cell rows.Cell, n counts) {
 	c := &f.columns[column]
-	if c.numbers != nil {
+	switch {
+	case c.numbers != nil:
 		f.to.number(c, cell.Num, n)
-	} else {
+	case c.kind == otlpdata.ValueArray:
+		f.texts(column, cell, func(text string) { c.field.note(c.field.counter.AddValue(text, n.all, n.selected)) })
+	default:
 		c.field.note(c.field.counter.AddValue(f.text(column, cell), n.all, n.selected))
 	}
 }
@@ -104,7 +107,26 @@ func (f *facetSource) selectedValue(column uint32, cell rows.Cell) {
 			return
 		}
 	}
+	if c.kind == otlpdata.ValueArray {
+		f.texts(column, cell, func(text string) { c.field.counter.AddSelected(text, 1) })
+		return
+	}
 	c.field.counter.AddSelected(f.text(column, cell), 1)
+}
+
+// texts calls take with each different text of an array in facets.
+func (f *facetSource) texts(column uint32, cell rows.Cell, take func(text string)) {
+	if f.taken == nil {
+		f.taken = make(map[string]struct{})
+	}
+	clear(f.taken)
+	for v := range storequery.FacetValues(f.plan.Value(column, cell)) {
+		text := storequery.FacetText(v.AsString())
+		if _, known := f.taken[text]; !known {
+			f.taken[text] = struct{}{}
+			take(text)
+		}
+	}
 }
 
 // text returns the text of a value in facets.

@@ -134,8 +134,11 @@ func (n *interner) addEncodedHints(kvs []otlpdata.KeyValue) {
 	hash := &n.t.hash
 	for i := range kvs {
 		n.rowHints.encoded = true
-		if v := &kvs[i].Value; v.Kind() == otlpdata.ValueString {
+		switch v := &kvs[i].Value; v.Kind() {
+		case otlpdata.ValueString:
 			n.rowHints.texts = append(n.rowHints.texts, hash.attribute(hash.text(kvs[i].Key), v.Str()))
+		case otlpdata.ValueArray:
+			n.rowHints.addArray(hash, hash.text(kvs[i].Key), *v)
 		}
 	}
 }

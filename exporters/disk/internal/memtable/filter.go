@@ -4,10 +4,11 @@ import (
 	"math/bits"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// filter is a Bloom filter of the attributes of a block whose text is not a word. It has 16 bits
-// per row of the block. Each attribute sets four bits of one 64-bit word.
+// filter is a Bloom filter of the attributes of a block whose text is not a word, and of arrays. It
+// has 16 bits per row of the block. Each attribute sets four bits of one 64-bit word.
 type filter []uint64
 
 const filterBitsPerRow = 16
@@ -42,9 +43,17 @@ func holdsAttribute(p rows.Place) bool { return p == rows.Attribute || p == rows
 
 // rowHints are the properties of a row from which the hints of its block are built.
 type rowHints struct {
-	texts      []uint64 // hashes of the attributes whose text is not a word, including those within encoded parts
+	texts      []uint64 // hashes of attributes: texts that are not words, arrays, and all within encoded parts
 	encoded    bool     // the row has attributes within encoded parts
 	incomplete bool     // texts does not include all of these
+}
+
+// addArray adds an array, given the hash of its key.
+func (r *rowHints) addArray(h *hasher, key uint64, v otlpdata.Value) {
+	r.texts = append(r.texts, h.attribute(key, v.AsString()))
+	for text := range v.IndexedTexts() {
+		r.texts = append(r.texts, h.attribute(key, text))
+	}
 }
 
 func (r *rowHints) reset() { *r = rowHints{texts: r.texts[:0]} }

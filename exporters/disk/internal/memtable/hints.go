@@ -13,11 +13,14 @@ const maxCached = 256
 // attributeInfo is the result of looking up an attribute in all blocks.
 type attributeInfo struct {
 	word   bool // the text is a word of a column with the key
-	inline bool // a column with the key has texts that are not words
+	inline bool // a column with the key has texts that are not words, or arrays
 }
 
 // HoldsIntegers returns false: the filters of memtables hold only texts.
 func (s *snapshot) HoldsIntegers() bool { return false }
+
+// HoldsElements returns true.
+func (s *snapshot) HoldsElements() bool { return true }
 
 // MayHold returns false if the text is neither a word of a column with the key nor in the filter of
 // the block. A block that is still growing has no filter yet. If the text is a word, it is unknown
@@ -32,7 +35,8 @@ func (s *snapshot) MayHold(block int, key, text string) bool {
 		return a.inline || b.encoded
 	}
 	hash := &s.table.hash
-	return b.incomplete || b.texts.has(hash.attribute(hash.text(key), text))
+	ofKey := hash.text(key)
+	return b.incomplete || b.texts.has(hash.attribute(ofKey, text)) || b.texts.has(hash.attribute(ofKey, otlpdata.LongArray))
 }
 
 // lookUpAttribute looks up an attribute in the dictionaries. It caches the result, because queries
@@ -47,9 +51,15 @@ func (s *snapshot) lookUpAttribute(key, text string) attributeInfo {
 	}
 	for id := range s.tables.Columns {
 		c := &s.tables.Columns[id]
-		if holdsAttribute(c.Place) && c.Kind == otlpdata.ValueString && c.Key == key {
+		if !holdsAttribute(c.Place) || c.Key != key {
+			continue
+		}
+		switch c.Kind {
+		case otlpdata.ValueString:
 			a.inline = a.inline || s.inline[id]
 			a.word = a.word || slices.Contains(s.tables.Words[id], text)
+		case otlpdata.ValueArray:
+			a.inline = true
 		}
 	}
 	if len(s.cached) < maxCached {

@@ -64,8 +64,17 @@ func (v *hintVisitor) Span(s *otlpdata.Span) error {
 	}
 	for _, kvs := range lists {
 		for _, kv := range kvs {
-			if kv.Value.Kind() == otlpdata.ValueString && !v.src.MayHold(v.block, kv.Key, kv.Value.Str()) {
-				v.t.Fatalf("block %d: MayHold denies %s=%q", v.block, kv.Key, kv.Value.Str())
+			var texts []string
+			if k := kv.Value.Kind(); k == otlpdata.ValueString || k == otlpdata.ValueArray {
+				texts = append(texts, kv.Value.AsString())
+			}
+			for e := range kv.Value.ElementsInJSON() {
+				texts = append(texts, e.AsString())
+			}
+			for _, text := range texts {
+				if !v.src.MayHold(v.block, kv.Key, text) {
+					v.t.Fatalf("block %d: MayHold denies %s=%q", v.block, kv.Key, text)
+				}
 			}
 		}
 	}

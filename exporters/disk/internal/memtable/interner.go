@@ -157,6 +157,11 @@ func (n *interner) cell(row []byte, at *slot, p rows.Place, v *otlpdata.Value) (
 	case otlpdata.ValueString:
 	case otlpdata.ValueInt:
 		return binary.AppendVarint(row, v.Int()), nil
+	case otlpdata.ValueArray:
+		if holdsAttribute(p) {
+			n.rowHints.addArray(&n.t.hash, n.t.columns[at.column].key, *v)
+		}
+		return rows.AppendCell(row, v.Kind(), rows.CellOf(*v)), nil
 	default:
 		return rows.AppendCell(row, v.Kind(), rows.CellOf(*v)), nil
 	}

@@ -106,7 +106,11 @@ func (r *replayer) recall(at *slot, c rows.Cell) {
 	case rows.Extra, rows.Events, rows.Links:
 		r.rowHints.encoded, r.rowHints.incomplete = true, true
 	}
-	if column.Kind != otlpdata.ValueString {
+	switch {
+	case column.Kind == otlpdata.ValueArray && holdsAttribute(column.Place):
+		r.rowHints.addArray(&t.hash, t.columns[id].key, otlpdata.EncodedValue(otlpdata.ValueArray, c.Data))
+		return
+	case column.Kind != otlpdata.ValueString:
 		return
 	}
 	w := &t.columns[id].words

@@ -105,7 +105,15 @@ func (a *attributeLister) take(kv otlpdata.KeyValue) {
 	case a.topic.keys && kv.Key != otlpdata.FlagsAttribute:
 		a.list.add(kv.Key)
 	case !a.topic.keys && kv.Key == a.topic.key:
-		a.list.add(kv.Value.AsString())
+		a.value(kv.Value)
+	}
+}
+
+// value adds a value, and the elements of an array.
+func (a *attributeLister) value(v otlpdata.Value) {
+	a.list.add(v.AsString())
+	for e := range v.ElementsInJSON() {
+		a.list.add(e.AsString())
 	}
 }
 
@@ -117,7 +125,7 @@ func (a *attributeLister) takeColumn(shape uint32, position int, column uint32) 
 		return true
 	}
 	if c, ok := a.scan.session.Sources[a.src].Constant(shape, position); ok {
-		a.list.add(a.tables.Value(column, c).AsString())
+		a.value(a.tables.Value(column, c))
 		return true
 	}
 	if a.tables.Columns[column].Kind != otlpdata.ValueString {

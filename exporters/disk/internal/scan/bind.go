@@ -188,6 +188,18 @@ func (b *binder) named(at int) bool {
 	return at+1 < len(b.shape.Columns) && b.plan.Tables.Columns[b.shape.Columns[at+1]].Place == rows.EventName
 }
 
+// filtered reports whether filters cover the values of a kind other than strings that are equal to
+// the literal of a condition. The two float zeros are equal, but have different texts.
+func (b *binder) filtered(c *cond, kind otlpdata.ValueKind) bool {
+	switch kind {
+	case otlpdata.ValueInt:
+		return b.plan.Source.HoldsIntegers()
+	case otlpdata.ValueArray:
+		return !c.Value.IsNumber && b.plan.elements
+	}
+	return false
+}
+
 // cell evaluates a condition on a cell as far as possible without rows. If the result depends on
 // the row, the leaf gets the cell.
 func (b *binder) cell(l *leaf, c, index int) verdict {
@@ -196,7 +208,7 @@ func (b *binder) cell(l *leaf, c, index int) verdict {
 	switch {
 	case !l.cond.possible(kind):
 		return no
-	case l.cond.Op == tracestore.Exists:
+	case l.cond.Op == tracestore.Exists && l.cond.possibleWhole(kind):
 		return yes
 	case kind == otlpdata.ValueEmpty:
 		return verdictOf(l.cond.Holds(otlpdata.Value{}))
@@ -206,7 +218,7 @@ func (b *binder) cell(l *leaf, c, index int) verdict {
 	}
 	if kind != otlpdata.ValueString {
 		l.other = append(l.other, position{index: index, column: column})
-		l.unfiltered = l.unfiltered || kind != otlpdata.ValueInt || !b.plan.Source.HoldsIntegers()
+		l.unfiltered = l.unfiltered || !b.filtered(l.cond, kind)
 		return depends
 	}
 	w := b.plan.wordFacts(c, column)

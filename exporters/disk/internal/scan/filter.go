@@ -122,7 +122,7 @@ func (f *Filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	}
 	strings, other, encoded := l.strings, l.other, l.encoded
 	if l.cond.hasFilterText && !f.Plan.mayHold(l.number) {
-		strings, encoded = nil, encoded && !l.cond.onlyText
+		strings, encoded = nil, encoded && !f.Plan.filtersEncoded(l.cond)
 		if !l.unfiltered {
 			other = nil
 		}

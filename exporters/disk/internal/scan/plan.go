@@ -20,6 +20,7 @@ type Plan struct {
 	never       Program             // the program of all shapes whose rows cannot match
 	service     string              // of all spans that can match; "" if the query names none
 	blockFilter *blockFilter        // nil: filters can exclude no condition of the query
+	elements    bool                // filters know the elements of arrays
 	facts       []facts             // by condition
 	block       int                 // the current block
 	blockSeq    int                 // number of blocks entered so far; results with another number are stale
@@ -114,6 +115,7 @@ type position struct {
 func NewPlan(q *Query, src source.Source, t *rows.Tables) *Plan {
 	p := &Plan{query: q, Source: src, Tables: t, programs: make([]*Program, len(t.Shapes)), facts: make([]facts, len(q.conds))}
 	p.service = q.where.service(q.conds)
+	p.elements = src.HoldsElements()
 	p.blockFilter = newBlockFilter(p)
 	return p
 }
@@ -239,11 +241,15 @@ func (p *Plan) evaluateLeaf(l *leaf, longest uint64) verdict {
 	if l.duration {
 		return evaluateDuration(l.cond, longest)
 	}
-	if !l.cond.hasFilterText || l.resource || l.unfiltered || l.encoded && !l.cond.onlyText || p.mayHold(l.number) {
+	if !l.cond.hasFilterText || l.resource || l.unfiltered || l.encoded && !p.filtersEncoded(l.cond) || p.mayHold(l.number) {
 		return depends
 	}
 	return no
 }
+
+// filtersEncoded reports whether filters cover the values in encoded fields for which a condition
+// can hold.
+func (p *Plan) filtersEncoded(c *cond) bool { return c.onlyText && p.elements }
 
 // mayHold reports whether the filter of the current block may hold the text of a condition.
 func (p *Plan) mayHold(c int) bool {

@@ -50,7 +50,7 @@ type cond struct {
 	service       bool // the condition selects one service
 	hasFilterText bool // the condition compares an attribute for equality with filterText, which filters can exclude
 	filterText    string
-	onlyText      bool // only string values can match
+	onlyText      bool // only strings can match, or strings in arrays
 }
 
 // Query is a compiled tracestore.Query.
@@ -104,7 +104,7 @@ func newCond(e tracestore.Cond) cond {
 	}
 	c.onlyText = true
 	for k := otlpdata.ValueEmpty; k <= otlpdata.ValueMap; k++ {
-		if k != otlpdata.ValueString && c.possible(k) {
+		if k != otlpdata.ValueString && c.possibleWhole(k) {
 			c.onlyText = false
 		}
 	}
@@ -126,9 +126,14 @@ func filterTextOf(l tracestore.Literal) (text string, ok bool) {
 	return "", false
 }
 
-// possible reports whether the condition may hold for a value of a kind. False positives are
-// allowed.
+// possible reports whether the condition may hold for a value of a kind, or for an element of an
+// array. False positives are allowed.
 func (c *cond) possible(k otlpdata.ValueKind) bool {
+	return k == otlpdata.ValueArray || c.possibleWhole(k)
+}
+
+// possibleWhole is like possible, but disregards elements.
+func (c *cond) possibleWhole(k otlpdata.ValueKind) bool {
 	switch {
 	case c.Value.Kind != otlpdata.ValueEmpty && k != c.Value.Kind:
 		return false

@@ -104,12 +104,14 @@ func testPage(page []byte, hash uint64, line int) bool {
 }
 
 // filterBuilder builds the filters of a segment. A filter holds the texts of attribute cells that
-// vary and are not in a dictionary, and the texts of all attributes of any kind in encoded parts. A
-// merge also adds integers that vary; it saves the space for them by skipping most repeated values.
+// vary and are not in a dictionary, and the texts of all attributes of any kind in encoded parts.
+// For an array, it also holds the texts of otlpdata.Value.IndexedTexts. A merge also adds integers
+// that vary; it saves the space for them by skipping most repeated values.
 type filterBuilder struct {
 	layout         *layout
 	keys           []uint64     // by column: hash of its key
 	places         []rows.Place // by column
+	arrays         []bool       // by column: the values are arrays
 	hashes         []uint64     // of the current group
 	broken         bool         // the current group gets no filter: it has too many values, or unreadable ones
 	recentHashes   []uint64     // hash table of some of hashes, without collision handling; nil: not used
@@ -138,9 +140,11 @@ func (s *filterBuilder) enableIntegers() {
 
 func newFilterBuilder(l *layout) *filterBuilder {
 	n := len(l.tables.Columns)
-	s := &filterBuilder{layout: l, maxSize: maxFilters, keys: make([]uint64, n), places: make([]rows.Place, n)}
+	s := &filterBuilder{layout: l, maxSize: maxFilters, keys: make([]uint64, n), places: make([]rows.Place, n),
+		arrays: make([]bool, n)}
 	for i := range l.tables.Columns {
 		s.keys[i], s.places[i] = keyHash(l.tables.Columns[i].Key), l.tables.Columns[i].Place
+		s.arrays[i] = l.tables.Columns[i].Kind == otlpdata.ValueArray
 	}
 	return s
 }
@@ -149,7 +153,7 @@ func newFilterBuilder(l *layout) *filterBuilder {
 func (s *filterBuilder) covers(column uint32) bool {
 	switch place := s.places[column]; place {
 	case rows.Attribute, rows.EventAttribute:
-		return s.layout.inline[column] || s.layout.integers && s.layout.tables.Columns[column].Kind == otlpdata.ValueInt
+		return s.layout.inline[column] || s.arrays[column] || s.layout.integers && s.layout.tables.Columns[column].Kind == otlpdata.ValueInt
 	default:
 		return isEncoded(place)
 	}
@@ -162,6 +166,8 @@ func (s *filterBuilder) add(column uint32, text string) {
 		s.broken = true
 	case isEncoded(place):
 		s.addBlob(place, text)
+	case s.arrays[column]:
+		s.addValue(s.keys[column], otlpdata.EncodedValue(otlpdata.ValueArray, text))
 	default:
 		s.addHash(valueHash(s.keys[column], text))
 	}
@@ -221,8 +227,20 @@ func (s *filterBuilder) addAttributes(kvs []otlpdata.KeyValue) {
 			s.broken = true
 			return
 		}
-		s.text = kvs[i].Value.AppendText(s.text[:0])
-		s.addHash(valueHash(keyHash(kvs[i].Key), string(s.text)))
+		s.addValue(keyHash(kvs[i].Key), kvs[i].Value)
+	}
+}
+
+// addValue adds the text of a value, and those of its elements if it is an array.
+func (s *filterBuilder) addValue(key uint64, v otlpdata.Value) {
+	s.text = v.AppendText(s.text[:0])
+	s.addHash(valueHash(key, string(s.text)))
+	if v.Kind() != otlpdata.ValueArray {
+		return
+	}
+	for text := range v.IndexedTexts() {
+		s.layout.longArrays = s.layout.longArrays || text == otlpdata.LongArray
+		s.addHash(valueHash(key, text))
 	}
 }
 

@@ -182,7 +182,11 @@ func (g generator) value(v pcommon.Value) {
 	case 3:
 		v.SetEmptyBytes().FromRaw([]byte{byte(g.IntN(256)), 0xff})
 	case 4:
-		v.SetEmptySlice().AppendEmpty().SetStr(fmt.Sprint(g.IntN(3)))
+		list := v.SetEmptySlice()
+		list.AppendEmpty().SetStr(fmt.Sprint(g.IntN(3)))
+		for range []int{0, 0, 0, 0, 0, 0, 2, otlpdata.MaxIndexedElements}[g.IntN(8)] {
+			list.AppendEmpty().SetInt(g.Int64N(1000))
+		}
 	case 5:
 		v.SetEmptyMap().PutInt("k", int64(g.IntN(3)))
 	case 6: // no value

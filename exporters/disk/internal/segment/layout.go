@@ -16,7 +16,8 @@ import (
 //	        the order of its ids, from 0
 //	layout  columns, (1 + words of the dictionary, or 0 without a dictionary)*,
 //	        shapes, (constants [(positions+7)/8], length, cell*)*,
-//	        flags, or nothing if they are 0: 1 if filters have integers
+//	        flags, or nothing if they are 0: 1 if filters have integers, 2 if they have the
+//	        elements of arrays, 4 if some arrays are too long for that
 //
 // A bit of constants, from the lowest bit of the first byte, is set for each position of the shape
 // at which all rows have the same cell; these cells follow. All numbers are varints. Constant texts
@@ -28,6 +29,8 @@ type layout struct {
 	constants  [][]*rows.Cell // by shape and position; nil where rows differ; only for writing
 	inline     []bool         // by column: some varying cells hold texts
 	integers   bool           // filters hold integers
+	elements   bool           // filters hold the elements of arrays
+	longArrays bool           // filters hold otlpdata.LongArray
 	block      *block.Layout
 }
 
@@ -121,13 +124,27 @@ func (l *layout) appendLayout(dst []byte) []byte {
 		dst = append(dst, bitmap...)
 		dst = append(binary.AppendUvarint(dst, uint64(len(cells))), cells...)
 	}
+	var flags byte
 	if l.integers {
-		dst = append(dst, flagIntegers)
+		flags |= flagIntegers
+	}
+	if l.elements {
+		flags |= flagElements
+	}
+	if l.longArrays {
+		flags |= flagLongArrays
+	}
+	if flags > 0 {
+		dst = append(dst, flags)
 	}
 	return dst
 }
 
-const flagIntegers = 1
+const (
+	flagIntegers = 1 << iota
+	flagElements
+	flagLongArrays
+)
 
 // readLayout decodes the layout section and checks that it fits the tables. It does not retain the
 // section.
@@ -151,7 +168,8 @@ func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 		return nil, err
 	}
 	if len(r.b) > 0 {
-		l.integers = r.uvarint()&flagIntegers > 0
+		flags := r.uvarint()
+		l.integers, l.elements, l.longArrays = flags&flagIntegers > 0, flags&flagElements > 0, flags&flagLongArrays > 0
 	}
 	l.findInline()
 	return l, r.end()

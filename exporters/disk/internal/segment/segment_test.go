@@ -203,6 +203,9 @@ func checkRowHints(t *testing.T, seg *Segment, tables *rows.Tables, b source.Blo
 			!seg.MayHold(number, of.Key, strconv.FormatInt(int64(cells[i].Num), 10)) {
 			t.Fatalf("block %d: MayHold denies %s = %d", number, of.Key, int64(cells[i].Num))
 		}
+		if of := tables.Columns[column]; of.Kind == otlpdata.ValueArray && of.Key != "" {
+			checkArrayHints(t, seg, number, of.Key, tables.Value(column, cells[i]))
+		}
 		if words, complete := seg.Words(column); complete && isText && !slices.Contains(words, text) {
 			t.Fatalf("column %d holds %q, which is not a word", column, text)
 		}
@@ -218,9 +221,25 @@ func checkRowHints(t *testing.T, seg *Segment, tables *rows.Tables, b source.Blo
 	for _, l := range span.Links {
 		lists = append(lists, l.Attributes)
 	}
+	for _, kv := range slices.Concat(lists[1+len(span.Events):]...) { // of links, which are never constant
+		checkArrayHints(t, seg, number, kv.Key, kv.Value)
+	}
 	for _, kv := range slices.Concat(lists...) {
 		if kv.Value.Kind() == otlpdata.ValueString && !seg.MayHold(number, kv.Key, kv.Value.Str()) {
 			t.Fatalf("block %d: MayHold denies %s = %q", number, kv.Key, kv.Value.Str())
+		}
+	}
+}
+
+// checkArrayHints checks that filters do not exclude an array and its elements.
+func checkArrayHints(t *testing.T, seg *Segment, block int, key string, v otlpdata.Value) {
+	t.Helper()
+	if v.Kind() == otlpdata.ValueArray && !seg.MayHold(block, key, v.AsString()) {
+		t.Fatalf("block %d: MayHold denies %s = %s", block, key, v.AsString())
+	}
+	for e := range v.ElementsInJSON() {
+		if !seg.MayHold(block, key, e.AsString()) {
+			t.Fatalf("block %d: MayHold denies an element of %s = %s: %q", block, key, v.AsString(), e.AsString())
 		}
 	}
 }

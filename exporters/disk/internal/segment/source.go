@@ -8,6 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // Bounds returns the number of rows and the bounds of their starts.
@@ -146,9 +147,15 @@ func (s *Segment) HoldsIntegers() bool {
 	return err == nil && b.integers
 }
 
+// HoldsElements reports whether the filters hold the elements of arrays.
+func (s *Segment) HoldsElements() bool {
+	b, err := s.load()
+	return err == nil && b.elements
+}
+
 // MayHold reports whether a row of the block may have an attribute with the given key and text. It
-// covers string cells and, for values of any kind, the attributes in encoded cells (extra
-// attributes, events and links). It returns true if data is damaged.
+// covers string cells, cells of arrays and, for values of any kind, the attributes in encoded cells
+// (extra attributes, events and links). It returns true if data is damaged.
 func (s *Segment) MayHold(number int, key, text string) bool {
 	b, err := s.load()
 	if err != nil {
@@ -177,7 +184,17 @@ func (s *Segment) mayHold(b *essentials, at int, key, text string) bool {
 	if n <= 0 {
 		return n < 0
 	}
-	hash := valueHash(keyHash(key), text)
+	may := s.inFilter(b, at, keyHash(key), text)
+	if !may && b.longArrays {
+		may = s.inFilter(b, at, keyHash(key), otlpdata.LongArray)
+	}
+	return may
+}
+
+// inFilter tests the filter of a group.
+func (s *Segment) inFilter(b *essentials, at int, key uint64, text string) bool {
+	n := b.filterGroups[at].lines
+	hash := valueHash(key, text)
 	line := lineOf(hash, n)
 	from, to := pageOf(line, n)
 	e := &s.dir[kindFilters]

@@ -53,6 +53,7 @@ type unsampledCalls struct {
 // newWriter starts a file. info describes its rows. The heads that are passed to the statistics
 // builder refer to t.
 func newWriter(f vfs.File, v *vocabulary, t *rows.Tables, info Info, opts Options) (*writer, error) {
+	v.layout.elements = true
 	filters := newFilterBuilder(v.layout)
 	if opts.merge {
 		filters.enableIntegers()

@@ -62,6 +62,9 @@ type Hints interface {
 	BlockShapes(dst []BlockShape, block int) (shapes []BlockShape, known bool)
 	// HoldsIntegers reports whether MayHold also knows integers, by their decimal text.
 	HoldsIntegers() bool
+	// HoldsElements reports whether MayHold also knows the elements of arrays, and arrays by their
+	// text as a whole.
+	HoldsElements() bool
 	// Constant returns the cell that all rows of a shape have at an index of Shape.Columns, if it
 	// is known to be the same in all.
 	Constant(shape uint32, position int) (rows.Cell, bool)

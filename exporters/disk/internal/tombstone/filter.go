@@ -193,6 +193,9 @@ func (f *Filter) MayHaveService(tenant, service string) bool {
 // HoldsIntegers implements source.Hints.
 func (f *Filter) HoldsIntegers() bool { return f.inner.HoldsIntegers() }
 
+// HoldsElements implements source.Hints.
+func (f *Filter) HoldsElements() bool { return f.inner.HoldsElements() }
+
 // MayHold implements source.Hints.
 func (f *Filter) MayHold(block int, key, text string) bool { return f.inner.MayHold(block, key, text) }
 

@@ -239,6 +239,7 @@ func (s *testSource) Trace(ctx context.Context, tenant string, id otlpdata.Trace
 }
 
 func (s *testSource) HoldsIntegers() bool { return false }
+func (s *testSource) HoldsElements() bool { return false }
 
 func (s *testSource) MayHold(block int, key, text string) bool {
 	return s.blocks[block].held[[2]string{key, text}] || s.withholds(block, key, text)
