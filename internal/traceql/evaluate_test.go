@@ -30,23 +30,38 @@ func relatives() (out []tracestore.Span) {
 	return out
 }
 
-// TestTextOfArrays checks that a JSON text finds arrays and maps.
-func TestTextOfArrays(t *testing.T) {
-	list := otlpdata.EncodedValue(otlpdata.ValueArray, "\x0a\x03\x0a\x01a") // ["a"]
+// TestArrays checks that conditions find arrays by their elements and their JSON.
+func TestArrays(t *testing.T) {
+	attributes := []otlpdata.KeyValue{{Key: "k", Value: otlpdata.ParseJSON(`["a"]`)}, {Key: "a", Value: otlpdata.StringValue("a")},
+		{Key: "ab", Value: otlpdata.ParseJSON(`["a","b",1]`)}}
 	for text, want := range map[string]bool{
 		"{ .k = `[\"a\"]` }":    true,
 		"{ .k != `[\"a\"]` }":   false,
 		"{ .k = `[\"b\"]` }":    false,
 		"{ .k != `{\"a\":1}` }": true,
-		"{ .k > `[` }":          false,
-		`{ .k = "a" }`:          false,
+		"{ .k < `[` }":          false,
+		`{ .k > "Z" }`:          true,
+		`{ .k = "a" }`:          true,
 		`{ .k != "a" }`:         false,
+		`{ .k != "b" }`:         true,
+		`{ .k = 1 }`:            false,
+		`{ .ab != "b" }`:        false,
+		`{ .ab >= 1 }`:          true,
+		`{ .ab != 1 }`:          false,
+		`{ .ab =~ "b" }`:        true,
+		`{ .ab !~ "b" }`:        false,
+		`{ .ab !~ "c" }`:        true,
+		`{ .ab + 1 = 2 }`:       false,
+		`{ .ab != nil }`:        true,
+		`{ .a = .ab }`:          true,
+		`{ .ab != .a }`:         false,
+		`{ .k = .ab }`:          false,
 	} {
 		q, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		span := &otlpdata.Span{Attributes: []otlpdata.KeyValue{{Key: "k", Value: list}}}
+		span := &otlpdata.Span{Attributes: attributes}
 		s := tracestore.Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: span}
 		if got := tracestore.Match(q.Set.(storequery.Select).Where, s); got != want {
 			t.Errorf("%s: %v", text, got)
