@@ -103,6 +103,12 @@ func (a *aggregation) countSegment(ctx context.Context, f *blockSample, from, en
 	one := a.fork(ctx, a.queryOf(f.blocks[from:end]), to)
 	defer one.session.Memory.Release()
 	one.idFields = a.idFields
+	if last := f.blocks[end-1].block; last < a.rangeBlocks {
+		one.counts = nil // the segment is a single range
+	}
+	if to.facets != nil {
+		one.targets.facets.ids = a.idFields
+	}
 	damaged := a.session.DamagedParts()
 	err := one.scanBlocks(ctx, f, from, end, one.targets)
 	a.scanned += one.scanned

@@ -61,6 +61,7 @@ type groupCounts struct {
 type countUse struct {
 	cache    *countCache
 	number   int64
+	previous int64 // number of the previous query with the same question, or 0
 	question string
 }
 
@@ -80,13 +81,16 @@ func (c *countCache) begin(a *aggregation) *countUse {
 			here[src] = true
 		}
 	}
-	for key := range c.counts {
+	c.uses++
+	use := &countUse{cache: c, number: c.uses, question: a.question()}
+	for key, counts := range c.counts {
 		if !here[key.source] {
 			c.remove(key)
+		} else if key.question == use.question {
+			use.previous = max(use.previous, counts.lastUse)
 		}
 	}
-	c.uses++
-	return &countUse{c, c.uses, a.question()}
+	return use
 }
 
 // find returns the counts of a range of blocks, or nil.
@@ -101,11 +105,12 @@ func (u *countUse) find(key rangeKey) *rangeCounts {
 }
 
 // maxCountShare is the part of the cache, 1/maxCountShare, that one range may take.
-const maxCountShare = 4
+const maxCountShare = 2
 
-// keep adds counts. If memory is short, it evicts counts that only earlier queries used. When the
-// sum of a segment is kept, its ranges count as such. If that is not enough, keep does not add the
-// new counts.
+// keep adds counts. If memory is short, it evicts counts that only earlier queries used, except
+// those that the previous query with the same question used: this query may need them next. When
+// the sum of a segment is kept, its ranges may be evicted. If that is not enough, keep does not add
+// the new counts.
 func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	c := u.cache
 	c.mu.Lock()
@@ -116,7 +121,7 @@ func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	if key.first == wholeSegment {
 		for k, v := range c.counts {
 			if k.source == key.source && k.question == key.question {
-				v.lastUse = min(v.lastUse, u.number-1)
+				v.lastUse = min(v.lastUse, u.previous-1)
 			}
 		}
 	}
@@ -125,7 +130,8 @@ func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	for c.memory += counts.memory(); c.memory > c.limit; {
 		oldest := key
 		for k, v := range c.counts {
-			if v.lastUse < c.counts[oldest].lastUse {
+			needed := k.question == u.question && v.lastUse >= u.previous
+			if !needed && v.lastUse < c.counts[oldest].lastUse {
 				oldest = k
 			}
 		}
@@ -139,7 +145,7 @@ func (u *countUse) forget() {
 	u.cache.mu.Lock()
 	defer u.cache.mu.Unlock()
 	for key, counts := range u.cache.counts {
-		if key.question == u.question && counts.lastUse >= u.number-1 {
+		if key.question == u.question && counts.lastUse >= u.previous {
 			u.cache.remove(key)
 		}
 	}
