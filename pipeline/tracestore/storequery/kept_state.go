@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"slices"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -39,6 +40,7 @@ const (
 const (
 	pendingMemory = 512 // a pending result with a summary, without its spans
 	knownMemory   = 64  // a known trace
+	rareMemory    = int(unsafe.Sizeof(tracestore.TraceRef{}))
 )
 
 // begin begins a step.
@@ -51,7 +53,7 @@ func (k *keptState) begin(ctx context.Context) {
 
 // reserve reserves the memory of the state.
 func (k *keptState) reserve() error {
-	return k.held.Resize(int64(k.pendingBytes + pendingMemory*len(k.pending) + knownMemory*len(k.known)))
+	return k.held.Resize(int64(k.pendingBytes + pendingMemory*len(k.pending) + knownMemory*len(k.known) + rareMemory*len(k.rare)))
 }
 
 // remember makes a trace known, so that it is not reexamined. Results must be known, or they would

@@ -12,9 +12,10 @@ import (
 // matches And or Relation has a span for each operand, at any time. These limits keep the
 // cost low if there is no such condition.
 const (
-	candidatesBeforeNarrowing = 64      // candidates that are examined first
-	maxNecessary              = 8       // necessary conditions that are tried
-	maxNarrowTraces           = 512     // traces that meet the rarer condition
+	candidatesBeforeNarrowing = 64  // candidates that are examined first
+	maxNecessary              = 8   // necessary conditions that are tried
+	minNarrowTraces           = 512 // limits of narrowTraces
+	maxNarrowTraces           = 1 << 13
 	maxNarrowSpans            = 1 << 17 // spans that a store examines for one condition
 )
 
@@ -71,7 +72,7 @@ func appendNecessary(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
 func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor) (bool, error) {
 	s.narrowTried = true
 	for _, e := range necessaryConditions(s.matcher.set) {
-		refs, ok := s.tracesWith(ctx, e)
+		refs, ok := s.tracesWith(ctx, e, s.narrowTraces())
 		if ok && (!s.rareKnown || len(refs) < len(s.rare)) {
 			s.rare, s.rareKnown = refs, true
 		}
@@ -83,11 +84,19 @@ func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor
 	return s.examineRare(ctx), ctx.Err()
 }
 
-// tracesWith returns all traces with a span that meets a condition. ok is false if there are too
-// many or the store cannot tell cheaply.
-func (s *search) tracesWith(ctx context.Context, e tracestore.Expr) (refs []tracestore.TraceRef, ok bool) {
+// narrowTraces returns the maximum number of traces that may meet a rarer condition: half of the
+// candidates that are likely to be examined otherwise, because rare traces are read one by one.
+func (s *candidateSearch) narrowTraces() int {
+	results := s.emitted + len(s.pending)
+	expected := max(s.query.Limit-results, 0) * s.tries / max(results, 1)
+	return min(max(expected/2, minNarrowTraces), maxNarrowTraces)
+}
+
+// tracesWith returns all traces with a span that meets a condition. ok is false if there are at
+// least most of them or the store cannot tell cheaply.
+func (s *search) tracesWith(ctx context.Context, e tracestore.Expr, most int) (refs []tracestore.TraceRef, ok bool) {
 	q := tracestore.Query{
-		Tenant: s.query.Tenant, Where: e, Limit: maxNarrowTraces, Budget: tracestore.Budget{Spans: maxNarrowSpans},
+		Tenant: s.query.Tenant, Where: e, Limit: most, Budget: tracestore.Budget{Spans: maxNarrowSpans},
 	}
 	if b := s.query.Budget.Spans; b > 0 {
 		q.Budget.Spans = min(maxNarrowSpans, b)

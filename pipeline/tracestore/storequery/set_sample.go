@@ -73,7 +73,7 @@ func (s *setAggregation) countRare(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	for _, e := range necessaryConditions(s.matcher.set) {
-		refs, ok := s.tracesWith(ctx, e)
+		refs, ok := s.tracesWith(ctx, e, minNarrowTraces)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
