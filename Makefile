@@ -7,9 +7,8 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 # make lint runs go vet. A random order would keep Go from using the results of tests again.
 # Many tests mostly wait, so that more packages than cores are tested at the same time: one, and two among the long tests.
-one_more := $(shell cores=$$(nproc 2>/dev/null) && echo -p $$((cores + 1)))
-two_more := $(shell cores=$$(nproc 2>/dev/null) && echo -p $$((cores + 2)))
-TEST := go test $(one_more) -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
+more = 1
+TEST = go test $(shell cores=$$(nproc 2>/dev/null) && echo -p $$((cores + $(more)))) -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
 TEST_PROGRAM := $(abspath bin/test/tracing)
 # Tests create much garbage in small heaps, and need a quarter less CPU time in larger ones. Package harness removes GOGC from the
 # environment of the programs that it starts.
@@ -70,8 +69,9 @@ test: build node-clients ## run the tests; long ones briefly or not at all: make
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
 	@packages=$$(.ci/packages short) && $(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short $$packages
 
+test-long: more = 2
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
-	@packages=$$(.ci/packages long) && $(STAGE) 'long tests' env $(TEST_ENV) $(TEST) $(two_more) $$packages
+	@packages=$$(.ci/packages long) && $(STAGE) 'long tests' env $(TEST_ENV) $(TEST) $$packages
 
 test-tools: build test-program ## run the tests of the module tools: images, packages, the Helm chart, releases
 	@cd tools && ../$(STAGE) 'tests of tools' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) ./...

@@ -87,35 +87,27 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	if err := d.Check(); err != nil {
 		return tracestore.Deleted{}, pipeline.Permanent(err)
 	}
-	n, err := e.deleteSpans(ctx, tenant, &d)
+	parts := deletionParts(&d)
+	if d.DryRun {
+		n, err := e.countCovered(ctx, "payload", tenant, parts)
+		return tracestore.Deleted{Spans: n}, err
+	}
+	n, err := e.deleteSpans(ctx, tenant, &d, parts)
 	if err != nil {
 		return tracestore.Deleted{}, fmt.Errorf("deleting spans: %w", err)
-	}
-	if d.DryRun {
-		return tracestore.Deleted{Spans: n}, nil
 	}
 	e.log.Info("deleted spans on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n))
 	return tracestore.Deleted{Spans: n}, nil
 }
 
-func (e *exporter) deleteSpans(ctx context.Context, tenant string, d *tracestore.Deletion) (spans int, _ error) {
-	parts := deletionParts(d)
-	searched := 0
-	for _, p := range parts {
-		n, err := e.count(ctx, "payload", tenant, p.condition)
-		if err != nil {
-			return 0, err
-		}
-		if spans += n; d.DryRun {
-			continue
-		}
-		if n, err = e.count(ctx, "spans", tenant, p.condition); err != nil {
-			return 0, err
-		}
-		searched += n
+func (e *exporter) deleteSpans(ctx context.Context, tenant string, d *tracestore.Deletion, parts []deletionPart) (spans int, _ error) {
+	spans, err := e.countCovered(ctx, "payload", tenant, parts)
+	if err != nil {
+		return 0, err
 	}
-	if d.DryRun {
-		return spans, nil
+	searched, err := e.countCovered(ctx, "spans", tenant, parts)
+	if err != nil {
+		return 0, err
 	}
 	epoch, err := e.deletionEpoch(ctx, tenant)
 	if err != nil || spans+searched == 0 && epoch%2 == 0 {
@@ -161,6 +153,18 @@ func deletionParts(d *tracestore.Deletion) []deletionPart {
 		parts = append(parts, deletionPart{"trace_id IN (" + where.TraceIDs(part) + ")", []string{"payload", "spans", "bounds"}})
 	}
 	return parts
+}
+
+// countCovered returns the number of rows of a tenant that a deletion covers.
+func (e *exporter) countCovered(ctx context.Context, table, tenant string, parts []deletionPart) (rows int, _ error) {
+	for _, p := range parts {
+		n, err := e.count(ctx, table, tenant, p.condition)
+		if err != nil {
+			return 0, fmt.Errorf("counting spans to delete: %w", err)
+		}
+		rows += n
+	}
+	return rows, nil
 }
 
 // count returns the number of rows of a tenant that a condition selects.

@@ -34,15 +34,21 @@ func (d *deletions) delete(ctx context.Context, tenant string, what tracestore.D
 	from, to, _ := what.Window()
 	rule := tombstone.NewRule(&tombstone.Tombstone{
 		Made: d.env.Now(), Tenant: tenant, Traces: what.Traces, Service: what.Service, From: from, To: to})
-	if what.DryRun {
-		n, _, err := d.countCovered(ctx, rule)
-		return tracestore.Deleted{Spans: n}, err
-	}
 	select {
 	case d.slot <- struct{}{}:
 		defer func() { <-d.slot }()
 	case <-ctx.Done():
 		return tracestore.Deleted{}, ctx.Err()
+	}
+	if what.DryRun {
+		n, unreadable, err := d.countCovered(ctx, rule)
+		if err != nil {
+			return tracestore.Deleted{}, fmt.Errorf("counting the spans to delete: %w", err)
+		}
+		if unreadable != nil {
+			d.log.Warn("dry run of a deletion did not count unreadable spans", zap.Error(unreadable))
+		}
+		return tracestore.Deleted{Spans: n}, nil
 	}
 	if err := d.checkCapacity(rule); err != nil {
 		return tracestore.Deleted{}, err
@@ -135,8 +141,8 @@ func (d *deletions) countCovered(ctx context.Context, r *tombstone.Rule) (spans 
 	})
 }
 
-// count adds up what the tombstone with the given number hides by the filters of all sources, which
-// are nil if it hides nothing.
+// count returns how many readable spans the tombstone with the given number hides. filterOf returns
+// the filter of a source, or nil if nothing is hidden there.
 func (d *deletions) count(
 	ctx context.Context, number uint64, filterOf func(source.Source) *tombstone.Filter,
 ) (spans int, unreadable, err error) {

@@ -83,6 +83,9 @@ func (c *command) deleteSpans(ctx context.Context) int {
 	ask := !c.deletion.yes && term.IsTerminal(int(os.Stdin.Fd()))
 	if c.deletion.dryRun || ask {
 		spans, err := c.requestDeletion(ctx, target, d, true)
+		if err != nil && !c.deletion.dryRun {
+			err = fmt.Errorf("counting the spans to delete: %w; --yes deletes without counting", err)
+		}
 		if err != nil {
 			return c.fail(err)
 		}
@@ -202,8 +205,9 @@ func (d *deleteFlags) target(load config.Options) (string, error) {
 func (c *command) requestDeletion(ctx context.Context, target string, d *deletion, dryRun bool) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.deletion.timeout)
 	defer cancel()
-	d.DryRun = dryRun
-	body, err := json.Marshal(d)
+	request := *d
+	request.DryRun = dryRun
+	body, err := json.Marshal(&request)
 	if err != nil {
 		return 0, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // partStore has traces of one span. Every fifth trace failed. FindParts finds the traces of all
@@ -82,7 +83,7 @@ func TestFoundParts(t *testing.T) {
 		for i := range uint64(traces) {
 			s.starts = append(s.starts, begin+window-c.length+i*(c.length/traces))
 		}
-		q := tracestore.Query{From: timeOf(begin), To: timeOf(begin + window)}
+		q := tracestore.Query{From: storequery.TimeOf(begin), To: storequery.TimeOf(begin + window)}
 		p, err := Profile(t.Context(), s, q, tracestore.Selection{Where: failed()}, tracestore.PathOptions{Traces: want})
 		if err != nil || !p.Complete() || p.Selected.Traces != want || p.Selected.Failed != want || p.Rest.Traces != want || p.Rest.Failed != 0 {
 			t.Errorf("%s: error %v, %d and %d traces, of which %d and %d failed, %v", c.name, err, p.Selected.Traces, p.Rest.Traces,

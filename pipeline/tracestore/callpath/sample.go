@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // maxParts is the maximum number of parts into which the window is divided. The same number of
@@ -152,7 +153,7 @@ func (s *sampling) take(ctx context.Context, pt *part, open int) error {
 	enough := s.found + shareOf(s.want-s.found, open)
 	lastRead := s.reads + shareOf(readsPerTrace*s.want-s.reads, open)
 	q := s.query
-	q.From, q.After = timeOf(pt.from), pt.after
+	q.From, q.After = storequery.TimeOf(pt.from), pt.after
 	if q.Budget.Spans > 0 {
 		q.Budget.Spans = shareOf(q.Budget.Spans-s.spent, open)
 	}
@@ -307,9 +308,4 @@ func (s *sampling) shareOf(all float64) float64 {
 		expected += fewFound * fewLength / fewCovered
 	}
 	return min(float64(s.found)/max(expected*all/seen, 1), 1)
-}
-
-// timeOf returns the time for nanoseconds since the Unix epoch.
-func timeOf(ns uint64) time.Time {
-	return time.Unix(int64(ns/uint64(time.Second)), int64(ns%uint64(time.Second)))
 }

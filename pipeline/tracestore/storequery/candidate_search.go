@@ -46,7 +46,7 @@ func findByCandidates(ctx context.Context, kept *keptState, step search, set Spa
 	s.inner.Limit, s.inner.After, s.inner.Skip = 0, tracestore.Cursor{}, kept.known
 	s.from, s.to, _ = q.Window() // an empty window has no candidates
 	if c := q.After; c.Set && c.Start < s.to {
-		s.inner.To = timeOf(c.Start)
+		s.inner.To = TimeOf(c.Start)
 	}
 	if id, ok := traceID(set, q.Where); ok {
 		s.rare, s.rareKnown, s.narrowTried = []tracestore.TraceRef{{ID: id}}, true, true

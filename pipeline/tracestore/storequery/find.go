@@ -235,8 +235,9 @@ func readTrace(
 	return b, failure
 }
 
-// timeOf converts a start to a non-zero time.Time, because a zero time sets no limit in a query.
-func timeOf(ns uint64) time.Time {
+// TimeOf converts nanoseconds since the Unix epoch to a non-zero time.Time, because a zero time sets
+// no limit in a query.
+func TimeOf(ns uint64) time.Time {
 	const second = uint64(time.Second)
 	return time.Unix(int64(ns/second), int64(ns%second))
 }

@@ -151,7 +151,7 @@ func (s *setAggregation) visit(ctx context.Context, p part, budget int) (rest pa
 	if s.bySummaries {
 		want = tracestore.WantSummaries
 	}
-	q.From, q.To, q.Budget.Spans = timeOf(p.from), timeOf(p.to), budget
+	q.From, q.To, q.Budget.Spans = TimeOf(p.from), TimeOf(p.to), budget
 	found, err := s.reader.Find(ctx, q, want)
 	if err != nil {
 		return rest, false, err

@@ -81,7 +81,7 @@ func TestPartSpread(t *testing.T) {
 
 // exploredStore is a store of 300 traces, one of 5 named "rare", and the window of all of them.
 func exploredStore(t *testing.T) (*fakeStore, tracestore.Query) {
-	return newFakeStore(t, manyNames(300, 5)...), tracestore.Query{From: timeOf(1), To: timeOf(300)}
+	return newFakeStore(t, manyNames(300, 5)...), tracestore.Query{From: TimeOf(1), To: TimeOf(300)}
 }
 
 // TestSampledTraces checks that estimates from samples are close to the true numbers, and that a

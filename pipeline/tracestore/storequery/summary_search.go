@@ -72,7 +72,7 @@ func (s *summarySearch) filter(ctx context.Context) error {
 func (s *summarySearch) emitTrace(ctx context.Context, r tracestore.Result) error {
 	if s.want != tracestore.WantSummaries {
 		// There is no lower bound, because some spans may have no start time.
-		ref := tracestore.TraceRef{ID: r.ID, To: timeOf(r.Summary.End)}
+		ref := tracestore.TraceRef{ID: r.ID, To: TimeOf(r.Summary.End)}
 		r.Summary = nil
 		if s.want == tracestore.WantFull {
 			if ok, err := s.read(ctx, &r, ref); err != nil || !ok {

@@ -43,9 +43,9 @@ export function isNear(a: string, b: string): boolean {
 
 /** A search for the traces whose ids can be near an id, and few others: the first or the last half is the same. '' if no id can be near it. */
 export function nearQuery(id: string): string {
-  if (id.length < minPart || /[^0-9a-f]/i.test(id)) return '';
-  const half = Math.floor(id.length / 2) - 1;
-  const digits = id.toLowerCase();
+  const digits = id.toLowerCase().replace(/^0+/, ''); // the zeros say nothing: all IDs of 64 bits have them
+  if (digits.length < minPart || /[^0-9a-f]/.test(digits)) return '';
+  const half = Math.floor(digits.length / 2) - 1;
   return `{ trace:id =~ "0*${digits.slice(0, half)}.*|.*${digits.slice(-half)}" }`;
 }
 

@@ -34,6 +34,7 @@ describe('a missing trace', () => {
     }
     expect(found(id.slice(16, 30).toUpperCase(), '0'.repeat(16) + id.slice(16))).toBe(true);
     expect(found('f' + id.slice(1, -1) + '0', id)).toBe(false);
+    expect(found('0'.repeat(16) + id.slice(16), '0'.repeat(16) + id.slice(0, 16))).toBe(false);
     expect([nearQuery(id.slice(0, 7)), nearQuery('4bf92f35-77b34da6')]).toEqual(['', '']);
   });
 

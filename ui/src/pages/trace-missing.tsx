@@ -70,6 +70,7 @@ function useFacts(id: string, invalid: boolean): Fact[] {
   return facts;
 }
 
+const compared = 200;
 const maxNear = 5;
 const day = 86_400_000;
 
@@ -84,7 +85,7 @@ function useNear(id: string): string[] {
     const now = Date.now();
     const q = nearQuery(id);
     if (q) {
-      stream<SearchLine>('search', { q, start: nanos(now - day), end: nanos(now), limit: maxNear }, line, abort.signal)
+      stream<SearchLine>('search', { q, start: nanos(now - day), end: nanos(now), limit: compared }, line, abort.signal)
         .then(() => setFound([...near].slice(0, maxNear)), () => undefined);
     }
     return () => abort.abort();

@@ -41,8 +41,8 @@ func (c Condition) Always() bool { return c.Sure == Always }
 // Never reports whether the condition holds for no span.
 func (c Condition) Never() bool { return c.SQL == Never }
 
-// Build translates an expression. Fields of the trace have no value, as in tracestore.Reader.Find.
-// payload is what follows FROM in a statement that selects rows of the table of payload: its name,
+// Build translates an expression. Fields of the trace have no value, as in tracestore.Reader.Find,
+// except TraceID, which is for conditions of Query.OfTrace. payload is what follows FROM in a statement that selects rows of the table of payload: its name,
 // and a condition that holds for all spans to which the translation is applied.
 func Build(e tracestore.Expr, payload string) Condition {
 	b := builder{payload}.build(e)

@@ -39,7 +39,8 @@ func New(s *scan.Store) *Aggregator {
 //     words, for example), which become texts at the end of each source.
 //   - Groups by service, name and kind also come from statistics if nothing else is requested.
 //     Otherwise they come from rows, in the same way as facets.
-//   - Counts of facets and groups in segments are cached; see countCache.
+//   - Counts of facets and groups in segments are cached, and exemplars if nothing else is
+//     requested; see countCache.
 //   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Counts of rangeBlocks blocks of a segment are kept together, and at both ends of a window, counts
@@ -100,7 +100,7 @@ func (a *aggregation) countSegment(ctx context.Context, f *blockSample, from, en
 		a.add(counts, to)
 		return nil
 	}
-	one := a.fork(ctx, a.queryOf(f.blocks[from:end]), to)
+	one := a.fork(ctx, a.narrowed(f.blocks[from:end]), to)
 	defer one.session.Memory.Release()
 	one.idFields = a.idFields
 	if last := f.blocks[end-1].block; last < a.rangeBlocks {
@@ -121,16 +121,15 @@ func (a *aggregation) countSegment(ctx context.Context, f *blockSample, from, en
 	return err
 }
 
-// queryOf returns the query for the time of blocks within the window, so that their groups have few
-// parts.
-func (a *aggregation) queryOf(blocks []sampledBlock) tracestore.Query {
+// narrowed returns the query with the time of blocks as its window, so that groups have parts for
+// these blocks only. All spans of the blocks start within the window of the query.
+func (a *aggregation) narrowed(blocks []sampledBlock) tracestore.Query {
 	oldest, newest := uint64(math.MaxUint64), uint64(0)
 	for i := range blocks {
 		oldest, newest = min(oldest, blocks[i].info.MinStart), max(newest, blocks[i].info.MaxStart)
 	}
-	const second = uint64(time.Second)
 	q := a.query
-	q.From, q.To = time.Unix(int64(oldest/second), int64(oldest%second)), time.Unix(int64(newest/second), int64(newest%second))
+	q.From, q.To = storequery.TimeOf(oldest), storequery.TimeOf(newest)
 	return q
 }
 
@@ -145,7 +144,7 @@ func (s *rowScan) countRange(ctx context.Context, from, end int) error {
 		s.add(counts)
 		return nil
 	}
-	one := a.fork(ctx, a.queryOf(s.sample.blocks[from:end]), s.to)
+	one := a.fork(ctx, a.narrowed(s.sample.blocks[from:end]), s.to)
 	defer one.session.Memory.Release()
 	one.plans = a.plans
 	if s.to.facets != nil {

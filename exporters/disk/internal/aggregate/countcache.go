@@ -159,7 +159,11 @@ func (c *countCache) remove(key rangeKey) {
 // memory returns the approximate size in bytes.
 func (r *rangeCounts) memory() int64 {
 	const own = 1 << 10
-	return int64(own + len(r.facets.codes) + len(r.facets.values) + len(r.groups.values) + len(r.picks)*int(unsafe.Sizeof(r.picks[0])))
+	size := own + len(r.facets.codes) + len(r.facets.values) + len(r.groups.values)
+	for i := range r.picks {
+		size += int(unsafe.Sizeof(r.picks[i])) + len(r.picks[i].Service) + len(r.picks[i].Name)
+	}
+	return int64(size)
 }
 
 // question returns a text that is the same for queries that count the same, perhaps in different

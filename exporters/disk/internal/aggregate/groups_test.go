@@ -15,7 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// TestManyParts checks groups with enough parts for a groupSource to start over several times.
+// TestManyParts checks groups with enough parts for a groupSource to add its counts to the totals
+// before the end.
 func TestManyParts(t *testing.T) {
 	const spans, names = 10_000, 30
 	s := newRealStore(t, 1, scan.Options{Decoders: 1})

@@ -20,7 +20,8 @@ const minMatches, maxMatches = 32, 1024
 // examiner examines blocks. Its memory is reused from block to block.
 type examiner struct {
 	filter     scan.Filter
-	ids        *traceCondition // on the trace, of which only ids are known; nil: all traces
+	ids        *traceCondition // condition on the trace, tested with its id alone; nil: all traces
+	ruledOut   int             // rows of the block that ids rules out
 	traces     *traceFilter    // nil: all traces
 	traceKnown bool            // lastTrace is set
 	lastTrace  otlpdata.TraceID
@@ -67,6 +68,7 @@ func (s *search) examineRows(u pendingBlock) error {
 	if err := x.collect(s.from, u.newest, timed); err != nil {
 		return err
 	}
+	s.outcome.Scanned += x.ruledOut
 	oldest := s.from // of the rows to examine now
 	if b := s.query.Budget.Spans; b > 0 && len(x.candidates) > max(1, b-s.outcome.Scanned) {
 		if err := x.addStarts(); err != nil {
@@ -134,7 +136,7 @@ func (s *search) keepNewest(u pendingBlock, oldest uint64) error {
 // collect finds the rows that their programs do not rule out. With timed, rows that start outside
 // of the bounds are left out.
 func (x *examiner) collect(from, to uint64, timed bool) error {
-	x.active, x.candidates = x.active[:0], x.candidates[:0]
+	x.active, x.candidates, x.ruledOut = x.active[:0], x.candidates[:0], 0
 	shapes, err := x.filter.Block.Shapes()
 	if err != nil {
 		return err
@@ -162,6 +164,9 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 			if may, err := x.mayMatchTrace(row); err != nil {
 				return err
 			} else if !may {
+				if x.ids != nil {
+					x.ruledOut++
+				}
 				continue
 			}
 		}

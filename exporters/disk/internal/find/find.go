@@ -61,7 +61,7 @@ type search struct {
 	pending     pendingBlocks
 	blocksLeft  []int // by source: its number of blocks in pending, once they are listed
 	matches     matchLists
-	filtered    bool         // filterTraces has made traceFilter, or tried to
+	filtered    bool         // filterTraces has made traceFilter, has tried to, or need not
 	traceFilter *traceFilter // nil: all traces
 	shared      *sharedFilter
 	examiner    examiner

@@ -18,6 +18,7 @@ func (s *search) prepare(ctx context.Context) error {
 	if dependsOn(s.query.OfTrace, tracestore.TraceID) {
 		s.examiner.ids = &traceCondition{expr: s.query.OfTrace}
 	}
+	s.filtered = !dependsOn(s.query.OfTrace, tracestore.TraceDuration, tracestore.RootService, tracestore.RootName)
 	s.examiner.limit = maxMatches
 	if n := s.query.Limit; n > 0 && n < maxMatches/2 {
 		s.examiner.limit = max(minMatches, 2*n)

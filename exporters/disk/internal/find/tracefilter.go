@@ -74,7 +74,7 @@ const (
 // that were found so far has taken as long as making the filter takes. So a search whose first
 // traces match does not wait for it.
 func (s *search) filterTraces(ctx context.Context) error {
-	if s.query.OfTrace == nil || s.filtered || s.session == nil {
+	if s.filtered || s.session == nil {
 		return nil
 	}
 	if s.shared != nil {

@@ -80,7 +80,7 @@ func detailed(err error) error {
 
 var (
 	errStructure = errors.New("search must select single spans: use one pair of braces, " +
-		"or several with || between them; leave out count() and other aggregates, and other operators between braces")
+		"or several with || or | between them; leave out count() and other aggregates, and other operators between braces")
 	errTracePlace = errors.New("search must select single spans, not whole traces: " +
 		"leave out calculations, comparisons of two fields, attributes of the parent, " + tracePlaces())
 )
@@ -143,6 +143,12 @@ func pipelineCondition(p storequery.Pipeline) (tracestore.Expr, error) {
 		if where != nil {
 			all = append(all, where)
 		}
+	}
+	switch len(all) {
+	case 0:
+		return nil, nil //nolint:nilnil // all spans
+	case 1:
+		return all[0], nil
 	}
 	return all, nil
 }

@@ -15,7 +15,7 @@ export function names(list: string[]): string {
 
 const byErrors = (a: MapEdge, b: MapEdge): number => b.errors / b.calls - a.errors / a.calls;
 
-/** What the map shows: which edge fails most, or which service if its callers are not known. */
+/** What the map shows: which edge fails most, or which service if no edge fails. */
 export function mapSentence(g: Graph): string {
   const bad = g.edges.filter((e) => isFailing(e, e.calls)).sort(byErrors);
   const services = tn(g.nodes.length, '{n} service', '{n} services');
