@@ -18,7 +18,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	}
 	q.Where = tracestore.WithContext(ctx, q.Where)
 	s := &search{store: e, query: q, want: want, done: make(map[otlpdata.TraceID]struct{})}
-	s.condition = e.conditionOf(q, append(tracestore.And{q.Where}, onIDs(q.OfTrace)...))
+	s.condition = e.conditionOf(q, q.Where).OnIDs(onIDs(q.OfTrace))
 	s.outcome = tracestore.Unread()
 	return &tracestore.Results{All: func(yield func(tracestore.Result, error) bool) { s.results(ctx, yield) }, Outcome: s.ended}, nil
 }

@@ -28,9 +28,12 @@ export function formFact(id: string): Fact | null {
 /** Digits from which on a part of an id says something. */
 const minPart = 8;
 
+/** The digits of an ID that say something: all IDs of 64 bits begin with zeros, or are shown without them. */
+const withoutZeros = (id: string): string => id.toLowerCase().replace(/^0+/, '');
+
 /** Whether an id can be another one with a mistake: up to two digits next to each other differ, were lost, added or swapped, or a part is missing. */
 export function isNear(a: string, b: string): boolean {
-  const [x, y] = [a.toLowerCase(), b.toLowerCase()];
+  const [x, y] = [withoutZeros(a), withoutZeros(b)];
   if (x === y) return false;
   const [less, more] = x.length < y.length ? [x, y] : [y, x];
   if (less.length >= minPart && less.length < more.length && (more.startsWith(less) || more.endsWith(less))) return true;
@@ -43,7 +46,7 @@ export function isNear(a: string, b: string): boolean {
 
 /** A search for the traces whose ids can be near an id, and few others: the first or the last half is the same. '' if no id can be near it. */
 export function nearQuery(id: string): string {
-  const digits = id.toLowerCase().replace(/^0+/, ''); // the zeros say nothing: all IDs of 64 bits have them
+  const digits = withoutZeros(id);
   if (digits.length < minPart || /[^0-9a-f]/.test(digits)) return '';
   const half = Math.floor(digits.length / 2) - 1;
   return `{ trace:id =~ "0*${digits.slice(0, half)}.*|.*${digits.slice(-half)}" }`;

@@ -24,6 +24,7 @@ describe('a missing trace', () => {
   it('may have an id that is near another one', () => {
     const changed = id.replace('77b3', '77c3');
     for (const near of [changed, id.slice(0, -1), id + '0', id.replace('4bf9', '4fb9'), id.slice(0, 16), id.slice(16), id.slice(0, 9)]) expect(isNear(near, id), near).toBe(true);
+    expect(isNear('0'.repeat(16) + 'a3ce929d0e0e4737', 'a3ce929d0e0e4736')).toBe(true);
     for (const far of [id, 'f' + id.slice(1, -1) + '0', id.slice(0, 6), '0'.repeat(32)]) expect(isNear(far, id), far).toBe(false);
   });
 

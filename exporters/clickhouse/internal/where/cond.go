@@ -26,7 +26,7 @@ func (t builder) cond(c tracestore.Cond) bounds {
 		return t.parent(c)
 	case p == tracestore.AnyText:
 		return anyTextCond(c)
-	case p == tracestore.TraceID:
+	case p == tracestore.TraceID && t.ids:
 		return textCond("lower(hex(trace_id))", c)
 	case p == tracestore.ErrorGroup:
 		b := textCond("error_group", c)

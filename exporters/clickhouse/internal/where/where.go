@@ -41,16 +41,24 @@ func (c Condition) Always() bool { return c.Sure == Always }
 // Never reports whether the condition holds for no span.
 func (c Condition) Never() bool { return c.SQL == Never }
 
-// Build translates an expression. Fields of the trace have no value, as in tracestore.Reader.Find,
-// except TraceID, which is for conditions of Query.OfTrace. payload is what follows FROM in a statement that selects rows of the table of payload: its name,
+// Build translates an expression. Fields of the trace have no value, as in tracestore.Reader.Find.
+// payload is what follows FROM in a statement that selects rows of the table of payload: its name,
 // and a condition that holds for all spans to which the translation is applied.
 func Build(e tracestore.Expr, payload string) Condition {
-	b := builder{payload}.build(e)
+	b := builder{payload: payload}.build(e)
 	c := Condition{SQL: b.may, Sure: b.must, Exact: b.may == b.must}
 	c.Whole = b.whole && !c.Exact
 	if b.hint != "" && b.may != Never {
 		c.SQL = all("indexHint("+b.hint+")", b.may)
 	}
+	return c
+}
+
+// OnIDs returns the condition for spans of traces for whose ids an expression holds. Its fields are
+// tracestore.TraceID.
+func (c Condition) OnIDs(e tracestore.Expr) Condition {
+	b := builder{ids: true}.build(e)
+	c.SQL, c.Sure, c.Exact = all(c.SQL, b.may), all(c.Sure, b.must), c.Exact && b.may == b.must
 	return c
 }
 
@@ -65,7 +73,10 @@ type bounds struct {
 // exactly returns the bounds of a condition that SQL can express.
 func exactly(sql string) bounds { return bounds{may: sql, must: sql} }
 
-type builder struct{ payload string }
+type builder struct {
+	payload string
+	ids     bool // tracestore.TraceID has a value
+}
 
 func (t builder) build(e tracestore.Expr) bounds {
 	switch e := e.(type) {

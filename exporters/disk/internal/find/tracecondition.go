@@ -1,6 +1,8 @@
 package find
 
 import (
+	"encoding/hex"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -96,7 +98,7 @@ func idOutcomes(c tracestore.Cond, f *traceFacts) outcomes {
 	if f.id == nil {
 		return either
 	}
-	return outcomeOf(c.Holds(otlpdata.StringValue(f.id.String())))
+	return outcomeOf(c.Holds(otlpdata.StringValue(hex.EncodeToString(f.id[:]))))
 }
 
 // durationOutcomes evaluates a condition on the duration of the trace.
