@@ -235,8 +235,8 @@ func readTrace(
 	return b, failure
 }
 
-// TimeOf converts nanoseconds since the Unix epoch to a non-zero time.Time, because a zero time sets
-// no limit in a query.
+// TimeOf converts nanoseconds since the Unix epoch to a time.Time that is not zero, because a zero
+// time sets no limit in a query.
 func TimeOf(ns uint64) time.Time {
 	const second = uint64(time.Second)
 	return time.Unix(int64(ns/second), int64(ns%second))

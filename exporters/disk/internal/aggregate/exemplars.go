@@ -9,7 +9,8 @@ import (
 )
 
 // exemplarBlocks is the number of blocks that are searched for exemplars if they are also read for
-// something else, not counting blocks without matches. Decoding ids costs as much as decoding times and shapes together.
+// something else, not counting blocks without matches. Decoding ids costs as much as decoding times
+// and shapes together.
 const exemplarBlocks = 24
 
 // shouldPick reports whether to pick exemplars from a block of the sample. Blocks with exemplars

@@ -101,8 +101,8 @@ func (f *blockSample) split(n int, divisible func(src, block int) bool) (parts [
 	return parts
 }
 
-// fork returns an aggregation with counters of its own for some targets. q is the query, perhaps with a
-// shorter window.
+// fork returns an aggregation with counters of its own for some targets. q is the query, perhaps
+// with a shorter window.
 func (a *aggregation) fork(ctx context.Context, q tracestore.Query, to targets) *aggregation {
 	f := newAggregation(q, a.want)
 	f.window, f.session, f.counts, f.rangeBlocks = a.window, a.session.Fork(ctx), a.counts, a.rangeBlocks
