@@ -6,9 +6,8 @@ LDFLAGS := -s -w -X $(VERSION_VARIABLE)=$(VERSION)
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 # make lint runs go vet. A random order would keep Go from using the results of tests again.
-# Many tests mostly wait, so that more packages than cores are tested at the same time: one, and two among the long tests.
-more = 1
-TEST = go test $(shell cores=$$(nproc 2>/dev/null) && echo -p $$((cores + $(more)))) -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
+# Many tests mostly wait, so that one more package than cores is tested at the same time.
+TEST := go test $(shell cores=$$(nproc 2>/dev/null) && echo -p $$((cores + 1))) -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
 TEST_PROGRAM := $(abspath bin/test/tracing)
 # Tests create much garbage in small heaps, and need a quarter less CPU time in larger ones. Package harness removes GOGC from the
 # environment of the programs that it starts.
@@ -69,7 +68,6 @@ test: build node-clients ## run the tests; long ones briefly or not at all: make
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
 	@packages=$$(.ci/packages short) && $(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short $$packages
 
-test-long: more = 2
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
 	@packages=$$(.ci/packages long) && $(STAGE) 'long tests' env $(TEST_ENV) $(TEST) $$packages
 

@@ -133,7 +133,7 @@ func (e *exporter) addValues(ctx context.Context, v *valueQuery, found map[strin
 // valuesSQL returns the statement that reads values of a type. known is the number of values that
 // were already found, which the statement may return again.
 func (e *exporter) valuesSQL(v *valueQuery, p rows.Pair, known int) string {
-	keys := where.Texts(where.Counted(p, tracestore.Field{Place: tracestore.AnyAttribute, Key: v.key}))
+	keys := where.Texts(where.Listed(p, tracestore.Field{Place: tracestore.AnyAttribute, Key: v.key}))
 	values := "arrayJoin(arrayFilter((v, k) -> k IN (" + keys + "), `" + p.Values() + "`, `" + p.Keys() + "`))"
 	condition := ""
 	limit := v.limit + known

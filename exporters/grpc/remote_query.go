@@ -25,7 +25,7 @@ type remoteQuery struct {
 	from, to                 uint64        // bounds of start times, nanoseconds since the Unix epoch
 	limit                    int
 
-	exact bool            // the query is equivalent to the condition
+	exact bool            // the query is equivalent to the condition, except for elements of arrays
 	where tracestore.And  // the query as a condition on one span
 	expr  tracestore.Expr // where, converted once
 }

@@ -77,7 +77,7 @@ func (st *stage) Scope(s *otlpdata.Scope) error {
 	from := len(st.keys)
 	st.keys = otlpdata.AppendResourceSpans(st.keys, st.open, s)
 	st.origins = append(st.origins, stagedOrigin{from, len(st.keys)})
-	st.bytes += originCost(len(st.keys)-from, len(st.open.Attributes)+len(s.Attributes))
+	st.bytes += originCost(len(st.keys)-from, termCount(st.open.Attributes)+termCount(s.Attributes))
 	st.bytes += costName + int64(len(st.open.Service))
 	for _, kv := range st.open.Attributes {
 		st.bytes += costName + int64(len(kv.Key))
@@ -153,6 +153,19 @@ func (t *termReader) attributes(dst []term, kvs []otlpdata.KeyValue) []term {
 		}
 	}
 	return dst
+}
+
+// termCount returns the number of terms of attributes.
+func termCount(kvs []otlpdata.KeyValue) int {
+	n := len(kvs)
+	for i := range kvs {
+		if kvs[i].Value.Kind() == otlpdata.ValueArray {
+			for range kvs[i].Value.IndexedTexts() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // span appends the terms of a span, its events and its links.

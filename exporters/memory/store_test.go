@@ -244,7 +244,14 @@ func TestCostIsUpperBound(t *testing.T) {
 	mixed := ordinary(5, 3)
 	mixed.ResourceSpans().At(0).Resource().Attributes().Clear()
 	mixed.ResourceSpans().At(1).ScopeSpans().At(0).Spans().AppendEmpty()
-	for i, td := range []ptrace.Traces{ordinary(0, 1), ordinary(0, 50), singles()(0), mixed} {
+	arrays := ordinary(0, 1)
+	for _, rs := range arrays.ResourceSpans().All() {
+		list := rs.Resource().Attributes().PutEmptySlice("array")
+		for i := range 100 {
+			list.AppendEmpty().SetInt(int64(i))
+		}
+	}
+	for i, td := range []ptrace.Traces{ordinary(0, 1), ordinary(0, 50), singles()(0), mixed, arrays} {
 		e, _ := open(t, 0)
 		b := batch(t, "", td)
 		st := newStage(e.seed)

@@ -11,9 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// ParseJSON returns a value with the given JSON, as [Value.AppendJSON] writes it, for stores that
-// have only the JSON of arrays. What JSON shows as a text becomes a string. If the JSON is invalid,
-// so does all of it.
+// ParseJSON returns the value that [Value.AppendJSON] wrote as text. It is for stores that keep
+// only the JSON of arrays. JSON strings become strings, also those for bytes, NaN and infinities.
+// If text does not begin with valid JSON, the result is text itself as a string.
 func ParseJSON(text string) Value {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -107,7 +107,7 @@ func (c *command) subcommands() []subcommand {
 			"tracing healthcheck --pid=1"),
 		preset(groupRunning, "delete", " --trace ID|--service S|--to TIME", "delete spans from the store of a running process",
 			c.deletion.define, c.deleteSpans,
-			"tracing delete --trace 5b8efff798038103d269b633813fc60c", "tracing delete --service checkout --to 2026-11-21T17:00:00Z --yes"),
+			"tracing delete --service checkout --to 2026-11-21T17:00:00Z --dry-run"),
 		{usage{name: "components", args: "[TYPE]", group: groupConfiguration, doc: "list the component types, or the keys of one type",
 			examples: []string{"tracing components", "tracing components otlp"}}, operandType, c.components},
 		{usage{name: "docs", args: "[DIR]", group: groupConfiguration,

@@ -72,7 +72,7 @@ func appendNecessary(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
 func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor) (bool, error) {
 	s.narrowTried = true
 	for _, e := range necessaryConditions(s.matcher.set) {
-		refs, ok := s.tracesWith(ctx, e, s.narrowTraces())
+		refs, ok := s.tracesWith(ctx, e, s.narrowTraces(position))
 		if ok && (!s.rareKnown || len(refs) < len(s.rare)) {
 			s.rare, s.rareKnown = refs, true
 		}
@@ -85,18 +85,24 @@ func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor
 }
 
 // narrowTraces returns the maximum number of traces that may meet a rarer condition: half of the
-// candidates that are likely to be examined otherwise, because rare traces are read one by one.
-func (s *candidateSearch) narrowTraces() int {
-	results := s.emitted + len(s.pending)
-	expected := max(s.query.Limit-results, 0) * s.tries / max(results, 1)
-	return min(max(expected/2, minNarrowTraces), maxNarrowTraces)
+// candidates that are likely to be examined otherwise, because rare traces are read one by one. The
+// candidates before the position, of all results before it, are examined.
+func (s *candidateSearch) narrowTraces(position tracestore.Cursor) int {
+	from, to, _ := s.query.Window()
+	at := min(max(position.Start, from), to)
+	expected := float64(s.tries) * float64(at-from) / float64(to-at+1) // in the rest of the window
+	if limit := s.query.Limit; limit > 0 {
+		results := s.emitted + len(s.pending)
+		expected = min(expected, float64(max(limit-results, 0)*s.tries)/float64(max(results, 1)))
+	}
+	return int(min(max(expected/2, minNarrowTraces), maxNarrowTraces))
 }
 
-// tracesWith returns all traces with a span that meets a condition. ok is false if there are at
-// least most of them or the store cannot tell cheaply.
-func (s *search) tracesWith(ctx context.Context, e tracestore.Expr, most int) (refs []tracestore.TraceRef, ok bool) {
+// tracesWith returns all traces with a span that meets a condition. ok is false if the number of
+// traces reaches limit, or if the store cannot tell cheaply.
+func (s *search) tracesWith(ctx context.Context, e tracestore.Expr, limit int) (refs []tracestore.TraceRef, ok bool) {
 	q := tracestore.Query{
-		Tenant: s.query.Tenant, Where: e, Limit: most, Budget: tracestore.Budget{Spans: maxNarrowSpans},
+		Tenant: s.query.Tenant, Where: e, Limit: limit, Budget: tracestore.Budget{Spans: maxNarrowSpans},
 	}
 	if b := s.query.Budget.Spans; b > 0 {
 		q.Budget.Spans = min(maxNarrowSpans, b)

@@ -127,7 +127,26 @@ func checkArrays(s *suite) {
 	if s.listsAttributes() {
 		s.checkAttributesOf("k", "k", "")
 	}
+	s.checkSeveralArrays()
 	s.checkArrayFacets(s.aggregator())
+}
+
+// checkSeveralArrays checks that a condition examines each array of a span on its own.
+func (s *suite) checkSeveralArrays() {
+	s.Helper()
+	r := newRequest("several")
+	span := r.span(500, 1, "z", base)
+	for _, element := range []string{"x", "y"} {
+		span.Events().AppendEmpty().Attributes().PutEmptySlice("k").AppendEmpty().SetStr(element)
+	}
+	s.send("", r.traces)
+	for _, place := range []tracestore.Place{tracestore.AnyAttribute, tracestore.EventAttribute} {
+		where := tracestore.And{property(tracestore.Service, "several"),
+			tracestore.Cond{Field: tracestore.Field{Place: place, Key: "k"}, Op: tracestore.Ne, Value: tracestore.String("x")}}
+		if found := s.checkFind(tracestore.Query{Where: where}, tracestore.WantIDs); len(found) != 1 {
+			s.Errorf("%d traces of which one array differs, want 1", len(found))
+		}
+	}
 }
 
 // checkArrayFacets checks that searches for the values of facets find the spans that were counted.

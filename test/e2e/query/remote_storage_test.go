@@ -143,6 +143,7 @@ func TestRemoteStoresV1(t *testing.T) {
 				"all span fields are returned", // not the attributes of scopes and links
 				"different spans with the same id are kept", // schema URLs are lost
 				"unicode and invalid UTF-8",                 // repaired; a lone status message becomes an attribute
+				"arrays",                                    // have only their JSON
 				"concurrent writers and readers",            // readers may see some of the spans of a request
 				"missing and invalid service names")         // an empty name and a missing name are the same
 		})

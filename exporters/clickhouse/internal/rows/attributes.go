@@ -17,7 +17,7 @@ const (
 	places
 )
 
-// Of a place with attributes follow those of elements of its arrays.
+// The places of elements of arrays follow the places of attributes.
 const (
 	elements  = places     // added to a place: see ElementPrefix
 	sameTexts = 2 * places // likewise: see SameTextPrefix

@@ -67,6 +67,12 @@ func Counted(p rows.Pair, f tracestore.Field) []string {
 	return append(a.keys(p), attribute{f.Key, elementPrefixes(a.prefixes)}.keys(p)...)
 }
 
+// Listed returns the keys of [Keys] and of all elements of arrays.
+func Listed(p rows.Pair, f tracestore.Field) []string {
+	a := attribute{f.Key, Prefixes(f.Place)}
+	return append(a.keys(p), attribute{f.Key, allElementPrefixes(a.prefixes)}.keys(p)...)
+}
+
 // elementPrefixes returns the prefixes of keys of elements that facets count.
 func elementPrefixes(of []string) (out []string) {
 	for _, prefix := range of {
@@ -109,7 +115,8 @@ func (a attribute) anyPair(c tracestore.Cond) bounds {
 }
 
 // differs translates a condition with Ne. It holds for an array if the array or an element differs
-// and none is equal. Whether two elements are of the same array is unknown for events and links.
+// and none is equal. If several events or links have arrays, it is unknown which one an element is
+// of. Otherwise, a key has one array: OTLP allows no duplicate keys.
 func (a attribute) differs(c tracestore.Cond) bounds {
 	isArray := "startsWith(v, '[')"
 	equal := c
@@ -122,7 +129,6 @@ func (a attribute) differs(c tracestore.Cond) bounds {
 		}
 		may, must = append(may, a.exists(p, value.may)), append(must, a.exists(p, value.must))
 	}
-	out := bounds{}
 	for _, prefix := range a.prefixes {
 		elements := attribute{a.key, allElementPrefixes([]string{prefix})}
 		other := elements.anyPair(c)
@@ -131,15 +137,14 @@ func (a attribute) differs(c tracestore.Cond) bounds {
 			other = exactly(attribute{a.key, []string{prefix}}.exists(rows.PairOther, all(differs, isArray)))
 		}
 		same := elements.anyPair(equal)
-		must = append(must, all(other.must, not(same.may)))
+		several := Never
 		if prefix == rows.PrefixEvent || prefix == rows.PrefixLink {
-			may, out.whole = append(may, other.may), true
-		} else {
-			may = append(may, all(other.may, not(same.must)))
+			several = "arrayCount((k, v) -> k = " + Text(prefix+a.key) + " AND " + isArray + ", " +
+				rows.PairOther.Keys() + ", " + rows.PairOther.Values() + ") > 1"
 		}
+		may, must = append(may, all(other.may, Any(not(same.must), several))), append(must, all(other.must, not(same.may)))
 	}
-	out.may, out.must = Any(may...), Any(must...)
-	return out
+	return bounds{may: Any(may...), must: Any(must...)}
 }
 
 // exists returns the condition that a pair of columns has a value v of the attribute that meets a

@@ -94,7 +94,6 @@ func eventNameCond(c tracestore.Cond) bounds { return overArray(textCond("v", c)
 // of an event, or an attribute.
 func anyTextCond(c tracestore.Cond) bounds {
 	var parts []bounds
-	whole := false
 	for _, p := range tracestore.TextPlaces() {
 		c.Field.Place = p
 		parts = append(parts, builder{}.cond(c))
@@ -102,7 +101,7 @@ func anyTextCond(c tracestore.Cond) bounds {
 	for _, p := range rows.Pairs() {
 		part := overArray(valueCond(p, c), p.Values())
 		if c.Op == tracestore.Ne { // an element may differ although another one of its array is equal
-			part.must, whole = Never, true
+			part.must = Never
 		}
 		parts = append(parts, part)
 	}
@@ -110,7 +109,7 @@ func anyTextCond(c tracestore.Cond) bounds {
 	for _, b := range parts {
 		may, must = append(may, b.may), append(must, b.must)
 	}
-	return bounds{may: Any(may...), must: Any(must...), whole: whole}
+	return bounds{may: Any(may...), must: Any(must...)}
 }
 
 // parent compares the text form of the parent's id, which a root span does not have. The table of

@@ -139,13 +139,12 @@ func (u *countUse) keep(key rangeKey, counts *rangeCounts) {
 	}
 }
 
-// forget removes the counts that the query used or added, and those that the previous query used
-// last.
+// forget removes all counts with the question of the query.
 func (u *countUse) forget() {
 	u.cache.mu.Lock()
 	defer u.cache.mu.Unlock()
-	for key, counts := range u.cache.counts {
-		if key.question == u.question && counts.lastUse >= u.previous {
+	for key := range u.cache.counts {
+		if key.question == u.question {
 			u.cache.remove(key)
 		}
 	}

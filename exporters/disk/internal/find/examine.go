@@ -22,6 +22,7 @@ type examiner struct {
 	filter     scan.Filter
 	ids        *traceCondition // condition on the trace, tested with its id alone; nil: all traces
 	ruledOut   int             // rows of the block that ids rules out
+	byID       bool            // ids rules out lastTrace
 	traces     *traceFilter    // nil: all traces
 	traceKnown bool            // lastTrace is set
 	lastTrace  otlpdata.TraceID
@@ -68,7 +69,9 @@ func (s *search) examineRows(u pendingBlock) error {
 	if err := x.collect(s.from, u.newest, timed); err != nil {
 		return err
 	}
-	s.outcome.Scanned += x.ruledOut
+	if !u.again {
+		s.outcome.Scanned += x.ruledOut
+	}
 	oldest := s.from // of the rows to examine now
 	if b := s.query.Budget.Spans; b > 0 && len(x.candidates) > max(1, b-s.outcome.Scanned) {
 		if err := x.addStarts(); err != nil {
@@ -126,7 +129,7 @@ func (s *search) keepNewest(u pendingBlock, oldest uint64) error {
 		}
 	}
 	if left {
-		u.newest = oldest - 1
+		u.newest, u.again = oldest-1, true
 		heap.Push(&s.pending, u)
 		s.blocksLeft[u.src]++
 	}
@@ -164,7 +167,7 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 			if may, err := x.mayMatchTrace(row); err != nil {
 				return err
 			} else if !may {
-				if x.ids != nil {
+				if x.byID {
 					x.ruledOut++
 				}
 				continue
@@ -184,8 +187,8 @@ func (x *examiner) mayMatchTrace(row int) (bool, error) {
 	id, err := traceIDOf(x.filter.Block, row)
 	if err == nil && (!x.traceKnown || id != x.lastTrace) {
 		x.lastTrace, x.traceKnown = id, true
-		x.lastMay = x.ids == nil || x.ids.mayHold(&traceFacts{id: &x.lastTrace, longest: math.MaxUint64})
-		if x.lastMay && x.traces != nil {
+		x.byID = x.ids != nil && !x.ids.mayHold(&traceFacts{id: &x.lastTrace, longest: math.MaxUint64})
+		if x.lastMay = !x.byID; x.lastMay && x.traces != nil {
 			var decided bool
 			if x.lastMay, decided = x.traces.mayMatch(id); x.lastMay && !decided {
 				x.lastMay, err = x.mayMatchRows(row, id)

@@ -31,6 +31,7 @@ type pendingBlock struct {
 	src, block int
 	info       *source.BlockInfo
 	newest     uint64
+	again      bool // newer rows were examined
 }
 
 // pendingBlocks is a heap with the block with the newest rows on top.

@@ -37,6 +37,28 @@ func TestGolden(t *testing.T) {
 	checkSame(t, "golden file", readAll(t, put(t, want), "s"), s.spans)
 }
 
+// TestSegmentWithoutElements checks that segments whose filters do not hold the elements of arrays
+// stay readable, and that their filters are not expected to hold them.
+func TestSegmentWithoutElements(t *testing.T) {
+	data, err := os.ReadFile("testdata/v1-no-elements.segment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(put(t, data), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if rows, _, _ := s.Bounds(); rows == 0 || s.HoldsElements() {
+		t.Errorf("%d rows, holds elements: %t", rows, s.HoldsElements())
+	}
+	if now, err := Open(put(t, readGolden(t)), "s"); err != nil || !now.HoldsElements() {
+		t.Error("segments that are written now do not hold elements", err)
+	} else {
+		now.Close()
+	}
+}
+
 func readGolden(tb testing.TB) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(goldenFile)

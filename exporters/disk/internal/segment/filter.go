@@ -3,6 +3,7 @@ package segment
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -145,6 +146,9 @@ func newFilterBuilder(l *layout) *filterBuilder {
 	for i := range l.tables.Columns {
 		s.keys[i], s.places[i] = keyHash(l.tables.Columns[i].Key), l.tables.Columns[i].Place
 		s.arrays[i] = l.tables.Columns[i].Kind == otlpdata.ValueArray
+	}
+	if slices.Contains(s.arrays, true) { // elements are often the same
+		s.recentHashes = make([]uint64, maxRecentHashes)
 	}
 	return s
 }
