@@ -18,10 +18,10 @@ type block struct {
 // blockInfo summarizes a block for searches. It may also cover rows that were rolled back: searches
 // then skip fewer blocks, but miss nothing.
 type blockInfo struct {
-	minStart, maxStart  uint64
-	shapes              []source.BlockShape
-	texts               filter // nil: nothing was added
-	encoded, incomplete bool   // of any row, see rowHints
+	minStart, maxStart              uint64
+	shapes                          []source.BlockShape
+	texts                           filter // nil: nothing was added
+	encoded, incomplete, longArrays bool   // of any row, see rowHints
 }
 
 const rowBytes = 8 + 4 // size of refs and prev
@@ -92,16 +92,17 @@ func (t *Table) dropUnpublished() {
 // blockHints is the part of a blockInfo from which hints (whether a block may hold a text) are
 // computed.
 type blockHints struct {
-	sealed              bool // the block is full and visible, and no longer changes
-	encoded, incomplete bool
-	shapes              []source.BlockShape
-	texts               filter // set only if sealed
+	sealed                          bool // the block is full and visible, and no longer changes
+	encoded, incomplete, longArrays bool
+	shapes                          []source.BlockShape
+	texts                           filter // set only if sealed
 }
 
 // hints returns the hints of a block. It copies the list of shapes if the list may still change.
 func (t *Table) hints(i int) blockHints {
 	info := &t.blocks[i].info
-	n := blockHints{sealed: (i+1)*t.options.BlockRows <= t.published, encoded: info.encoded, incomplete: info.incomplete}
+	n := blockHints{sealed: (i+1)*t.options.BlockRows <= t.published, encoded: info.encoded, incomplete: info.incomplete,
+		longArrays: info.longArrays}
 	if n.sealed {
 		n.texts, n.shapes = info.texts, info.shapes
 	} else {

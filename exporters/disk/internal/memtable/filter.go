@@ -46,12 +46,14 @@ type rowHints struct {
 	texts      []uint64 // hashes of attributes: texts that are not words, arrays, and all within encoded parts
 	encoded    bool     // the row has attributes within encoded parts
 	incomplete bool     // texts does not include all of these
+	longArrays bool     // texts has otlpdata.LongArray
 }
 
 // addArray adds an array, given the hash of its key.
 func (r *rowHints) addArray(h *hasher, key uint64, v otlpdata.Value) {
 	r.texts = append(r.texts, h.attribute(key, v.AsString()))
 	for text := range v.IndexedTexts() {
+		r.longArrays = r.longArrays || text == otlpdata.LongArray
 		r.texts = append(r.texts, h.attribute(key, text))
 	}
 }
@@ -61,7 +63,7 @@ func (r *rowHints) reset() { *r = rowHints{texts: r.texts[:0]} }
 // addHints adds the hints of a row to its block with size rows. It returns the number of bytes
 // allocated.
 func (b *blockInfo) addHints(r *rowHints, size int) (grown int64) {
-	b.encoded, b.incomplete = b.encoded || r.encoded, b.incomplete || r.incomplete
+	b.encoded, b.incomplete, b.longArrays = b.encoded || r.encoded, b.incomplete || r.incomplete, b.longArrays || r.longArrays
 	if len(r.texts) > 0 && b.texts == nil {
 		b.texts = newFilter(size)
 		grown = b.texts.bytes()

@@ -36,7 +36,8 @@ func (s *snapshot) MayHold(block int, key, text string) bool {
 	}
 	hash := &s.table.hash
 	ofKey := hash.text(key)
-	return b.incomplete || b.texts.has(hash.attribute(ofKey, text)) || b.texts.has(hash.attribute(ofKey, otlpdata.LongArray))
+	return b.incomplete || b.texts.has(hash.attribute(ofKey, text)) ||
+		b.longArrays && b.texts.has(hash.attribute(ofKey, otlpdata.LongArray))
 }
 
 // lookUpAttribute looks up an attribute in the dictionaries. It caches the result, because queries
