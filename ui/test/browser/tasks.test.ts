@@ -91,6 +91,7 @@ task('errors as they arrive', 2, async (page, click) => {
 });
 
 task('who calls a service', 1, async (page, click) => {
+  await incident(page).waitFor(); // moves the list below it
   await click(service(page, 'payment').getByRole('link', { name: 'payment' }));
   await page.getByRole('grid', { name: 'Callers' }).getByRole('row').filter({ hasText: 'checkout' }).waitFor();
 });
