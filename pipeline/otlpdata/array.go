@@ -97,14 +97,14 @@ func (v Value) ElementsInJSON() iter.Seq[Value] {
 }
 
 // MaxIndexedElements is the maximum number of elements of an array that a store adds to an index or
-// a filter. For longer arrays, it adds LongArray instead, which searches always look for as well.
+// a filter. For longer arrays, it adds LongArray instead, and searches for any text also find it.
 const MaxIndexedElements = 128
 
 // LongArray stands for the elements of a long array; see [MaxIndexedElements].
 const LongArray = "[..."
 
-// IndexedTexts yields the texts that a store adds to an index or a filter for a ValueArray, besides
-// the text of the whole: those of ElementsInJSON, or LongArray.
+// IndexedTexts yields the texts of the elements of a ValueArray, or LongArray. A store adds them to
+// an index or a filter, besides the text of the whole array.
 func (v Value) IndexedTexts() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		n := 0

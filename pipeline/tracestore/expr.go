@@ -91,7 +91,7 @@ func (f Field) EachName() iter.Seq[Field] {
 	}
 }
 
-// MapFields returns an expression with the fields that field returns instead of those of e.
+// MapFields returns e with each field replaced by what field returns for it.
 func MapFields(e Expr, field func(Field) Field) Expr {
 	return mapper{func(c Cond) Expr {
 		c.Field = field(c.Field)

@@ -41,7 +41,12 @@ func SameTextPrefix(prefix string) string {
 	return strings.TrimSuffix(prefix, attributeSuffix) + sameTextSuffix
 }
 
-// OfElement reports whether a key, with its prefix, is that of an element.
+// ofPlace reports whether a prefix is the one of a place, or of elements of its arrays.
+func ofPlace(prefix, place string) bool {
+	return prefix == place || prefix == ElementPrefix(place) || prefix == SameTextPrefix(place)
+}
+
+// OfElement reports whether a key has the prefix of an element.
 func OfElement(key string) bool {
 	place, _, _ := strings.Cut(key, attributeSuffix)
 	return strings.HasSuffix(place, "]")

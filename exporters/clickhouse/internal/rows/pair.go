@@ -41,7 +41,7 @@ func (p Pair) Values() string { return string(p) + ".value" }
 
 // Holds reports whether the pair may have attributes of a place, given by the prefix of keys.
 func (p Pair) Holds(prefix string) bool {
-	origin := strings.HasPrefix(prefix, "resource") || strings.HasPrefix(prefix, "scope")
+	origin := ofPlace(prefix, PrefixResource) || ofPlace(prefix, PrefixScope)
 	switch p {
 	case PairOrigin:
 		return origin

@@ -337,8 +337,8 @@ func bucketKey(parts tracestore.Parts, o *tracestore.Observation) uint64 {
 	return uint64(part)<<bucketBits | uint64(tracestore.NumberBucketOf(o.Number)-firstBucket)
 }
 
-// finish moves the counts of parts and buckets to spans. parts and numbers are the lists for the
-// counts of parts; they may hold those of another group.
+// finish moves the counts of parts and buckets to spans. It overwrites parts and numbers, which
+// then hold the counts of parts.
 func (t *groupTally) finish(parts []uint64, numbers []tracestore.Numbers) {
 	if t.parts != nil {
 		clear(parts)

@@ -161,7 +161,7 @@ func (n *interner) cell(row []byte, at *slot, p rows.Place, v *otlpdata.Value) (
 		if holdsAttribute(p) {
 			n.rowHints.addArray(&n.t.hash, n.t.columns[at.column].key, *v)
 		}
-		return rows.AppendCell(row, v.Kind(), rows.CellOf(*v)), nil
+		fallthrough
 	default:
 		return rows.AppendCell(row, v.Kind(), rows.CellOf(*v)), nil
 	}

@@ -235,7 +235,7 @@ func (s *filterBuilder) addAttributes(kvs []otlpdata.KeyValue) {
 	}
 }
 
-// addValue adds the text of a value, and those of its elements if it is an array.
+// addValue adds the text of a value. For an array, it also adds the texts of its elements.
 func (s *filterBuilder) addValue(key uint64, v otlpdata.Value) {
 	s.text = v.AppendText(s.text[:0])
 	s.addHash(valueHash(key, string(s.text)))
