@@ -54,6 +54,7 @@ func TestStopWithRequestsOfEarlierConfigurations(t *testing.T) {
 	s := newSockets(t)
 	p := inprocess.StartYAML(t, s.yaml(0, "resource_tags"))
 	slow := startSlowPost(t, s.otlp, "/v1/traces", jsonSpan(slowTrace))
+	untilGeneration(t, 0, s.post(fastTrace)) // connections are accepted in order, so the slow one is
 	if err := <-become(t, p, s.yaml(1, "resource_tags")); err != nil {
 		t.Fatal(err)
 	}
