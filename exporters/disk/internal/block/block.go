@@ -150,6 +150,14 @@ func (b *Block) Parents() ([]int32, error) {
 	return b.heads.parents, nil
 }
 
+// HasParent reports whether a row has a parent id.
+func (b *Block) HasParent(row int) (bool, error) {
+	if err := b.need(needParents); err != nil {
+		return false, err
+	}
+	return b.heads.parents[row] != parentNone, nil
+}
+
 // IsOwnParent reports whether the parent id of a row equals its own span id.
 func (b *Block) IsOwnParent(row int) (bool, error) {
 	if err := b.need(needParents | haveSpans); err != nil {

@@ -101,6 +101,13 @@ func (b *openBlock) Head(row int, h *rows.Head) error {
 	return nil
 }
 
+// HasParent reports whether a row has a parent id.
+func (b *openBlock) HasParent(row int) (bool, error) {
+	var h rows.Head
+	err := b.Head(row, &h)
+	return !h.ParentID.IsZero(), err
+}
+
 // Cell returns a cell. It decodes the preceding cells of the row, but not the following ones.
 func (b *openBlock) Cell(row, position int) (rows.Cell, error) {
 	if err := b.read(row, position+1); err != nil {

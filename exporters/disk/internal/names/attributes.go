@@ -2,6 +2,7 @@ package names
 
 import (
 	"context"
+	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
@@ -23,7 +24,6 @@ type attributeLister struct {
 	// tenants use it; nil if not computed.
 	known     map[uint32]bool
 	foreign   map[uint32]bool
-	cells     []rows.Cell
 	assembler rows.Assembler
 }
 
@@ -63,7 +63,8 @@ func (a *attributeLister) addFromTables(ctx context.Context) error {
 					w.positions = append(w.positions, i)
 				}
 			case hasEncoded:
-				a.scan.want(a.src, t, id).encoded = true
+				w := a.scan.want(a.src, t, id)
+				w.encoded = append(w.encoded, i)
 			}
 		}
 	})
@@ -182,17 +183,25 @@ func (a *attributeLister) row(w *wantedShape, b source.Block, row int) (more boo
 		column := w.shape.Columns[i]
 		a.take(otlpdata.KeyValue{Key: w.tables.Columns[column].Key, Value: w.tables.Value(column, c)})
 	}
-	if w.encoded {
-		if err := a.span(w, b, row); err != nil {
+	for _, i := range w.encoded {
+		c, err := b.Cell(row, i)
+		if err != nil {
+			return true, err
+		}
+		if err := a.encoded(w.tables.Columns[w.shape.Columns[i]].Place, c.Data); err != nil {
 			return true, err
 		}
 	}
 	return !a.list.full(), nil
 }
 
-func (a *attributeLister) span(w *wantedShape, b source.Block, row int) error {
-	var h rows.Head
-	s, err := scan.Assemble(w.tables, b, row, &h, &a.cells, &a.assembler)
+// encoded adds the attributes in a cell that holds encoded fields. It need not be decoded if the
+// wanted key does not occur in it.
+func (a *attributeLister) encoded(p rows.Place, data string) error {
+	if !a.topic.keys && !strings.Contains(data, a.topic.key) {
+		return nil
+	}
+	s, err := a.assembler.Encoded(p, data)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ type wantedShape struct {
 	tables    *rows.Tables
 	shape     *rows.Shape
 	positions []int // cells to look at, by index in Shape.Columns
-	encoded   bool  // also look at cells that hold several encoded fields
+	encoded   []int // also: cells that hold several encoded fields
 }
 
 func newShapeScan(s *scan.Session) *shapeScan {

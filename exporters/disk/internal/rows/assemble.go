@@ -35,10 +35,8 @@ func (a *Assembler) Span(t *Tables, h *Head, cells []Cell) (*otlpdata.Span, erro
 		return nil, corrupt("number of cells differs from the number of the shape's columns")
 	}
 	s := &a.span
-	*s = otlpdata.Span{TraceID: h.TraceID, SpanID: h.SpanID, ParentID: h.ParentID, Start: h.Start, End: h.End,
-		Name: shape.Name, Kind: shape.Kind, StatusCode: shape.Status,
-		Attributes: s.Attributes[:0], Events: s.Events[:0], Links: s.Links[:0]}
-	a.nested, a.from = a.nested[:0], a.from[:0]
+	a.reset(otlpdata.Span{TraceID: h.TraceID, SpanID: h.SpanID, ParentID: h.ParentID, Start: h.Start, End: h.End,
+		Name: shape.Name, Kind: shape.Kind, StatusCode: shape.Status})
 	for i, id := range shape.Columns {
 		if err := a.cell(t, id, cells[i]); err != nil {
 			return nil, err
@@ -52,6 +50,19 @@ func (a *Assembler) Span(t *Tables, h *Head, cells []Cell) (*otlpdata.Span, erro
 		s.Events[i].Attributes = a.nested[from:to:to]
 	}
 	return s, nil
+}
+
+// Encoded returns a span that has only the attributes, events or links in the cell of a place that
+// holds encoded parts. The same rules as for the method Span apply.
+func (a *Assembler) Encoded(p Place, data string) (*otlpdata.Span, error) {
+	a.reset(otlpdata.Span{})
+	return &a.span, a.encoded(p, data)
+}
+
+// reset begins a span, in the memory of the previous one.
+func (a *Assembler) reset(s otlpdata.Span) {
+	s.Attributes, s.Events, s.Links = a.span.Attributes[:0], a.span.Events[:0], a.span.Links[:0]
+	a.span, a.nested, a.from = s, a.nested[:0], a.from[:0]
 }
 
 func (a *Assembler) cell(t *Tables, id uint32, c Cell) error {

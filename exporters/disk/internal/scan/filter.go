@@ -243,15 +243,26 @@ func (f *Filter) narrowDuration(l *leaf, set []int32) ([]int32, error) {
 func (f *Filter) narrowParent(l *leaf, set []int32) ([]int32, error) {
 	kept := set[:0]
 	for _, row := range set {
-		var h rows.Head
-		if err := f.Block.Head(int(row), &h); err != nil {
+		holds, err := f.parentHolds(l, int(row))
+		if err != nil {
 			return nil, err
 		}
-		if tracestore.Match(l.cond.Cond, tracestore.Span{Span: &otlpdata.Span{ParentID: h.ParentID}}) {
+		if holds {
 			kept = append(kept, row)
 		}
 	}
 	return kept, nil
+}
+
+func (f *Filter) parentHolds(l *leaf, row int) (bool, error) {
+	if l.cond.Op == tracestore.Exists {
+		return f.Block.HasParent(row)
+	}
+	var h rows.Head
+	if err := f.Block.Head(row, &h); err != nil {
+		return false, err
+	}
+	return tracestore.Match(l.cond.Cond, tracestore.Span{Span: &otlpdata.Span{ParentID: h.ParentID}}), nil
 }
 
 // Span assembles a whole row. The span is valid until the next call.

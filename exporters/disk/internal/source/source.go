@@ -97,6 +97,8 @@ type Block interface {
 	Ends() ([]uint64, error)
 	// Head reads the whole head of a row.
 	Head(row int, h *rows.Head) error
+	// HasParent reports whether a row has a parent id.
+	HasParent(row int) (bool, error)
 	// Cell returns the cell at an index of the Shape.Columns of the row.
 	Cell(row, position int) (rows.Cell, error)
 	// Cells appends all cells of a row, as rows.Assembler needs them.

@@ -81,6 +81,9 @@ func pick[T any](dst *[]T, visible []int32, all func() ([]T, error)) ([]T, error
 // Head reads the head of a visible row.
 func (b *block) Head(row int, h *rows.Head) error { return b.inner.Head(int(b.visible[row]), h) }
 
+// HasParent reports whether a visible row has a parent id.
+func (b *block) HasParent(row int) (bool, error) { return b.inner.HasParent(int(b.visible[row])) }
+
 // TraceID returns the trace id of a visible row.
 func (b *block) TraceID(row int) (otlpdata.TraceID, error) {
 	if p, ok := b.inner.(source.Partial); ok {

@@ -330,6 +330,10 @@ func (b *openBlock) Head(row int, h *rows.Head) error {
 	return b.fails(rottenHeads)
 }
 
+func (b *openBlock) HasParent(row int) (bool, error) {
+	return !b.rows[row].head.ParentID.IsZero(), b.fails(rottenHeads)
+}
+
 func (b *openBlock) Cell(row, position int) (rows.Cell, error) {
 	return b.rows[row].cells[position], b.fails(rottenCells)
 }
