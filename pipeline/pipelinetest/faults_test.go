@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -168,14 +167,22 @@ func again() *subject {
 	})
 }
 
-// mixing returns a processor whose callers share a variable.
+// mixing returns a processor whose callers share a variable. The first ones wait for each other
+// between the two uses.
 func mixing() *subject {
+	const together = 32
 	var last atomic.Pointer[otlpdata.Batch]
-	var mu sync.Mutex
+	var callers atomic.Int64
+	met := make(chan struct{})
 	return through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		last.Store(b)
-		mu.Lock() // so that callers wait between the two uses
-		defer mu.Unlock()
+		if callers.Add(1) == together {
+			close(met)
+		}
+		select {
+		case <-met:
+		case <-ctx.Done():
+		}
 		return next.Consume(ctx, last.Load())
 	})
 }

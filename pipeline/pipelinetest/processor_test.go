@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -170,16 +169,8 @@ func TestProcessorThatIgnoresItsContext(t *testing.T) {
 	}), "did not return")
 }
 
-// TestProcessorThatIsNotSafeConcurrently tests a processor whose callers share a variable.
 func TestProcessorThatIsNotSafeConcurrently(t *testing.T) {
-	var last atomic.Pointer[otlpdata.Batch]
-	expect(t, "concurrent callers", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
-		last.Store(b)
-		for range 100 {
-			runtime.Gosched()
-		}
-		return next.Consume(ctx, last.Load())
-	}), "arrive")
+	expect(t, "concurrent callers", mixing(), "arrive")
 }
 
 func TestProcessorThatPanics(t *testing.T) {
