@@ -22,6 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -117,7 +118,7 @@ func TestV1WriteErrors(t *testing.T) {
 // process may answer.
 func TestReconnect(t *testing.T) {
 	old := &fake{}
-	addr, stop := old.serve(t, "localhost:0", old)
+	addr, stop := old.serve(t, pipelinetest.FixedAddress(t), old)
 	e := start(t, addr, nil)
 	for range 3 {
 		if err := e.Consume(t.Context(), spans(t, "", "a")); err != nil {

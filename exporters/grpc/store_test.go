@@ -23,6 +23,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -145,7 +146,7 @@ func TestStandardServers(t *testing.T) {
 func TestCapabilitiesFollowTheServer(t *testing.T) {
 	f := new(fake)
 	own := &storeServer{version: storewire.Version, can: []string{"Metrics", "Later"}}
-	addr, stop := f.serve(t, "localhost:0", own)
+	addr, stop := f.serve(t, pipelinetest.FixedAddress(t), own)
 	e := start(t, addr, nil)
 	for range 3 {
 		if !hasMetrics(t, e) {

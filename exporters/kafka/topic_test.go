@@ -273,23 +273,21 @@ func TestPartitionsAreAdded(t *testing.T) {
 // The exporter starts although no broker can be reached, and works when one can.
 func TestBrokersAreDown(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	addr := pipelinetest.FixedAddress(t)
 	f := fixture()
-	e := start(t, f, []string{listener.Addr().String()}, nil)
-	degraded(t, f, "kafka brokers ["+listener.Addr().String()+"] are unreachable")
+	e := start(t, f, []string{addr}, nil)
+	degraded(t, f, "kafka brokers ["+addr+"] are unreachable")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := e.Consume(ctx, batch(t, "", 1, 1)); err == nil || pipeline.IsPermanent(err) {
 		t.Errorf("error %v", err)
 	}
 
+	_, text, _ := net.SplitHostPort(addr)
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cluster := startCluster(t, 2, kfake.Ports(port))
 	healthy(t, f)
 	if err := e.Consume(t.Context(), batch(t, "", 1, 1)); err != nil {

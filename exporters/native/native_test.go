@@ -266,7 +266,7 @@ func TestSeveralEndpoints(t *testing.T) {
 }
 
 func TestRestartOfTheCollector(t *testing.T) {
-	c, fix := startCollector(t), newFixture()
+	c, fix := startCollectorAt(t, pipelinetest.FixedAddress(t)), newFixture()
 	e := fix.start(t, c.Addr, func(c *config) { c.WaitForReady = false })
 	b := batch(t, "", 1)
 	until := func(done func(error) bool) {

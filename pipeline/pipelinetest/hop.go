@@ -2,6 +2,8 @@ package pipelinetest
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -17,8 +19,39 @@ type Hop struct {
 	Stop func()
 }
 
+// FixedAddress returns an address of localhost whose port no listener for TCP or UDP has. It is for
+// a listener that a test opens again at the same address: in the meantime, the system does not give
+// the port to others, because it is below those that it chooses itself.
+func FixedAddress(tb testing.TB) string {
+	tb.Helper()
+	const first, ports, attempts = 20_000, 10_000, 1000
+	var err error
+	for range attempts {
+		addr := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports))
+		if err = canListen(addr); err == nil {
+			return addr
+		}
+	}
+	tb.Fatal(err)
+	return ""
+}
+
+// canListen opens and closes the listeners of an address.
+func canListen(addr string) error {
+	tcp, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	udp, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return errors.Join(err, tcp.Close())
+	}
+	return errors.Join(tcp.Close(), udp.Close())
+}
+
 // StartHop starts a gRPC server with the services that register adds, and stops it when the test
-// ends. addr is an address of localhost; port 0 means any free port.
+// ends. addr is an address of localhost; port 0 means any free port. A server that is started again
+// at the same address needs one of [FixedAddress].
 func StartHop(tb testing.TB, addr string, register func(*grpc.Server), opts ...grpc.ServerOption) *Hop {
 	tb.Helper()
 	ln, err := net.Listen("tcp", addr)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -17,8 +18,9 @@ exporters: {memory: }
 extensions: {query: {storage: memory, http: {endpoint: 127.0.0.1:0}}}
 service: {extensions: [query], pipelines: {traces: {receivers: [otlp], exporters: [memory]}}}
 `
-	first := harness.RunYAML(t, fmt.Sprintf(hop, "127.0.0.1:0"))
-	address := first.OTLPHTTP()
+	address := pipelinetest.FixedAddress(t)
+	first := harness.RunYAML(t, fmt.Sprintf(hop, address))
+	first.AwaitReady()
 	p := run(t, []string{"second"}, `
 connectors: {failover: {priority_levels: [[traces/first], [traces/second]], retry_interval: 1ms}}
 service:

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -165,8 +166,8 @@ func TestGatewayIsReplaced(t *testing.T) {
 	harness.SkipIfShort(t)
 	dir := t.TempDir()
 	stays := startGateway(t, "localhost:0", filepath.Join(dir, "1"), "")
-	killed := startGateway(t, "localhost:0", filepath.Join(dir, "2"), "")
-	addr := killed.OTLPGRPC()
+	addr := pipelinetest.FixedAddress(t)
+	killed := startGateway(t, addr, filepath.Join(dir, "2"), "")
 	p := startFront(t, filepath.Join(dir, "3"), "sending_queue: {storage: disk, queue_size: 0, num_consumers: 1000}", stays.OTLPGRPC(), addr)
 	sent := harness.NewSentSpans()
 	steady := harness.StartSteadyLoad(t, p.OTLPGRPC(), 1, sent)

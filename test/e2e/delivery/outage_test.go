@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -36,13 +37,14 @@ func TestOutage(t *testing.T) {
 	harness.SkipIfShort(t)
 	dir := t.TempDir()
 	outage := time.Duration(min(soak.Rounds(t, 1, 1), 20)) * time.Second
-	collector := func(more ...string) *harness.Process {
-		p := harness.Run(t, harness.CollectorArgs(filepath.Join(dir, "collector"), more...)...)
+	addr := pipelinetest.FixedAddress(t)
+	collector := func() *harness.Process {
+		p := harness.Run(t, harness.CollectorArgs(filepath.Join(dir, "collector"),
+			harness.SetArgs("receivers::native::protocols::grpc::endpoint="+addr)...)...)
 		p.AwaitReady()
 		return p
 	}
 	first := collector()
-	addr := first.Address("native", "protocols.grpc")
 	config := filepath.Join(dir, "agent.yaml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, queueingAgent, addr, filepath.Join(dir, "agent")), 0o600); err != nil {
 		t.Fatal(err)
@@ -67,7 +69,7 @@ func TestOutage(t *testing.T) {
 		t.Errorf("%v spans were queued, the new process found %v", waiting, open["spans"])
 	}
 	after := harness.StartSteadyLoad(t, agent.OTLPGRPC(), 2, l)
-	second := collector("--set", "receivers::native::protocols::grpc::endpoint="+addr)
+	second := collector()
 	harness.AwaitQueue(t, agent, harness.SteadyLoadInFlight)
 	after.End()
 	harness.AwaitQueue(t, agent, 0)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/harness"
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
@@ -30,20 +31,9 @@ type sockets struct {
 
 func newSockets(t *testing.T) *sockets {
 	s := &sockets{dir: t.TempDir()}
-	for _, addr := range []*string{&s.otlp, &s.grpc, &s.zipkin, &s.query} {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		*addr = ln.Addr().String()
-		defer ln.Close()
+	for _, addr := range []*string{&s.otlp, &s.grpc, &s.zipkin, &s.udp, &s.query} {
+		*addr = pipelinetest.FixedAddress(t)
 	}
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	s.udp = conn.LocalAddr().String()
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -18,7 +19,7 @@ type installation struct {
 
 	collector, agent, gateway, query, full, canary *harness.Process
 
-	ports []string // settings for the ports that the collector had at its first start
+	ports []string // settings for the ports of the collector, which starts twice
 }
 
 // The collector's memtables are short-lived and its calculations frequent, so that everything
@@ -48,13 +49,11 @@ service:
 func install(t *testing.T) *installation {
 	t.Helper()
 	in := &installation{t: t, data: t.TempDir()}
-	in.startCollector()
-	for key, address := range map[string]string{"receivers::otlp::protocols::grpc": in.collector.OTLPGRPC(),
-		"receivers::otlp::protocols::http": in.collector.OTLPHTTP(), "extensions::admin": in.collector.Address("admin", "http"),
-		"receivers::native::protocols::grpc": in.collector.Address("native", "protocols.grpc"),
-		"extensions::remote_storage":         in.collector.Address("remote_storage", "grpc")} {
-		in.ports = append(in.ports, key+"::endpoint="+address)
+	for _, key := range []string{"receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http", "receivers::native::protocols::grpc",
+		"extensions::remote_storage", "extensions::admin"} {
+		in.ports = append(in.ports, key+"::endpoint="+pipelinetest.FixedAddress(t))
 	}
+	in.startCollector()
 	in.agent = in.start("agent", "exporters::native::endpoint="+in.collector.Address("native", "protocols.grpc"),
 		"extensions::sampling::remote::endpoint="+in.collector.Address("native", "protocols.grpc"))
 	in.query = in.start("query", "exporters::grpc::endpoint="+in.collector.Address("remote_storage", "grpc"))
@@ -68,7 +67,7 @@ func install(t *testing.T) *installation {
 	return in
 }
 
-// startCollector starts the collector, at the second time on the ports of the first one.
+// startCollector starts the collector, each time on the same ports.
 func (in *installation) startCollector() {
 	args := harness.PresetArgs("collector", in.data, harness.SetArgs(append(collectorSettings, in.ports...)...)...)
 	in.collector = harness.Run(in.t, args...)

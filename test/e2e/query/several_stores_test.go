@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
@@ -50,7 +51,7 @@ func runFleet(t *testing.T, n int) *fleet {
 	f := &fleet{}
 	var backends, stores []string
 	for range n {
-		c := runCollector(t, t.TempDir(), "localhost:0")
+		c := runCollector(t, t.TempDir(), pipelinetest.FixedAddress(t))
 		f.collectors = append(f.collectors, c)
 		backends, stores = append(backends, c.OTLPGRPC()), append(stores, c.store)
 	}

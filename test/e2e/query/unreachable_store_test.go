@@ -15,11 +15,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
 // runRemoteStore runs a store for other processes at an address, in a process of its own.
-func runRemoteStore(t *testing.T, addr string) (*harness.Process, string) {
+func runRemoteStore(t *testing.T, addr string) *harness.Process {
 	t.Helper()
 	p := harness.RunYAML(t, fmt.Sprintf(`
 exporters: {memory: }
@@ -31,7 +32,7 @@ service:
   pipelines: {traces: {receivers: [otlp], exporters: [memory]}}
 `, addr, t.TempDir()))
 	p.AwaitReady()
-	return p, p.Address("remote_storage", "grpc")
+	return p
 }
 
 // checkRetryInfo checks that a call failed with Unavailable and a delay.
@@ -49,7 +50,8 @@ func checkRetryInfo(t *testing.T, what string, err error) {
 // While the remote store is unreachable, the process is degraded and not ready, reads and writes
 // are answered 503 with a delay, and nothing hangs. All of that ends when the store is back.
 func TestUnreachableStore(t *testing.T) {
-	store, addr := runRemoteStore(t, "localhost:0")
+	addr := pipelinetest.FixedAddress(t)
+	store := runRemoteStore(t, addr)
 	p := harness.RunYAML(t, fmt.Sprintf(`
 receivers:
   otlp: {protocols: {grpc: {endpoint: "localhost:0"}, http: {endpoint: "localhost:0"}}}
