@@ -60,7 +60,7 @@ func TestOnlyFailedPartsAreSentAgain(t *testing.T) {
 	f := fixture()
 	e := start(t, f, static(up, down))
 	down.answer(status.Error(codes.Unavailable, "restarting"))
-	b := batch(t, "acme", 20, 2)
+	b := batch(t, "acme", 40, 2)
 	var p pipeline.Progress
 	ctx := pipeline.WithProgress(t.Context(), &p)
 	for range 3 {
@@ -93,7 +93,7 @@ func TestRemainingSpansAreRoutedAgain(t *testing.T) {
 	up, down := startHop(t), startHop(t)
 	e := start(t, fixture(), static(up, down))
 	down.answer(status.Error(codes.Unavailable, "gone"))
-	b := batch(t, "", 20, 1)
+	b := batch(t, "", 40, 1)
 	ctx := pipeline.WithProgress(t.Context(), new(pipeline.Progress))
 	if err := e.Consume(ctx, b); err == nil {
 		t.Fatal("no error")
@@ -118,7 +118,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	invalid, unavailable := status.Error(codes.InvalidArgument, "invalid"), status.Error(codes.Unavailable, "down")
-	b := batch(t, "", 20, 1)
+	b := batch(t, "", 40, 1)
 	f := func(first, second error, code int, delay time.Duration) {
 		t.Helper()
 		one.answer(first)
@@ -160,7 +160,7 @@ func TestReports(t *testing.T) {
 	down.answer(status.Error(codes.Unavailable, "restarting"))
 	send := func(times int) {
 		for range times {
-			e.Consume(t.Context(), batch(t, "", 20, 1)) //nolint:errcheck // the reports are checked
+			e.Consume(t.Context(), batch(t, "", 40, 1)) //nolint:errcheck // the reports are checked
 		}
 	}
 	send(4)
@@ -230,7 +230,7 @@ func TestNoBackends(t *testing.T) {
 func TestMemoryOfParts(t *testing.T) {
 	f := fixture()
 	e := start(t, f, static(startHop(t), startHop(t)))
-	many, one := batch(t, "", 20, 2), batch(t, "", 1, 20)
+	many, one := batch(t, "", 40, 2), batch(t, "", 1, 20)
 	f.Settings.Budget.SetLimit(int64(many.Size()))
 	held, err := f.Settings.Budget.Reserve(1)
 	if err != nil {
