@@ -102,14 +102,14 @@ func (c samplingClient) await(t *testing.T, sampler string) {
 	})
 }
 
-// share starts 20,000 traces and checks that a share p of them is sampled, within five standard
+// share starts 20,000 traces and checks that a share p of them is sampled, within six standard
 // deviations.
 func (c samplingClient) share(t *testing.T, operation string, p float64) {
 	t.Helper()
 	const traces = 20_000
 	n, _ := c.start(operation, traces)
 	sigma := math.Sqrt(traces * p * (1 - p))
-	if math.Abs(float64(n)-traces*p) > 5*sigma {
+	if math.Abs(float64(n)-traces*p) > 6*sigma {
 		t.Errorf("%s: %d of %d traces of %s were sampled, want a share of %v", c.name, n, traces, operation, p)
 	}
 }
@@ -179,10 +179,12 @@ func followTheFile(t *testing.T, connect func(atCollector, atAgent string) []sam
 // checks that this took long enough. First it uses up the credit of the client.
 func checkLimit(t *testing.T, c samplingClient, limit float64) {
 	t.Helper()
+	var begin time.Time // the credit is used up since then
 	for sampled := 1; sampled > 0; {
+		begin = time.Now()
 		sampled, _ = c.start("GET /", 1)
 	}
-	n, begin := 0, time.Now()
+	n := 0
 	for float64(n) < 2*limit {
 		sampled, _ := c.start("GET /", 1)
 		n += sampled

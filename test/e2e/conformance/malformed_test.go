@@ -175,6 +175,8 @@ func malformedNativeGRPC(t *testing.T, p *inprocess.Program) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
+	// A call that gRPC refuses is counted when it ends, just after its response.
+	harness.Poll(t, "counted requests", func() bool { return refusedRequests(t, p, "native")-before >= float64(len(cases)) })
 	if n := refusedRequests(t, p, "native") - before; n != float64(len(cases)) {
 		t.Errorf("%v requests counted as refused, want %d", n, len(cases))
 	}

@@ -106,7 +106,7 @@ func checkServices(p *inprocess.Program, data *bench.Dataset, spans int) {
 	}
 }
 
-// A first span of any kind appears within two seconds.
+// A first span of any kind appears as soon as it is acknowledged.
 func TestFirstSpan(t *testing.T) {
 	p := inprocess.Start(t)
 	var a servicesAnswer
@@ -118,13 +118,8 @@ func TestFirstSpan(t *testing.T) {
 	if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
 		t.Fatal(code, answer)
 	}
-	sent := time.Now()
-	harness.Poll(t, "the first span", func() bool {
-		page(p, "services", &a)
-		return len(a.Data.Services) == 1
-	})
-	if took := time.Since(sent); took > 2*time.Second {
-		t.Errorf("the span appeared after %s", took)
+	if page(p, "services", &a); len(a.Data.Services) != 1 {
+		t.Fatalf("after: %+v", a.Data)
 	}
 	if s := a.Data.Services[0]; s.Name != "hello" || s.Summary.Calls != 1 || a.Data.Total.Summary.Calls != 1 {
 		t.Errorf("got %s", fmt.Sprint(a.Data))
