@@ -213,17 +213,15 @@ func TestPeers(t *testing.T) {
 	t.Cleanup(broken.Close)
 	strange := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("{}")) }))
 	t.Cleanup(strange.Close)
-	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	t.Cleanup(hangs.Close)
 	peers := peersOf(t, func(c *PeersConfig) {
-		c.Endpoints = []string{good + "/", other, none.URL, broken.URL, strange.URL, hangs.URL, "http://127.0.0.1:1"}
+		c.Endpoints = []string{good + "/", other, none.URL, broken.URL, strange.URL, "http://127.0.0.1:1"}
 		c.Headers = map[string]pipeline.Secret{"authorization": "Bearer x"}
-		c.Timeout = pipeline.Duration(time.Second)
+		c.Timeout = pipeline.Duration(time.Minute)
 	})
 	h := api(t, newProcess(), peers, false)
 	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/status")
-	for _, want := range []string{`"peers":7`, "response does not come from the admin extension", "refused the credentials of peers (401)", "no status at this address", "decoding the response",
-		"no response within 1s", "connection refused", "6 of 8 processes did not respond"} {
+	for _, want := range []string{`"peers":6`, "response does not come from the admin extension", "refused the credentials of peers (401)", "no status at this address", "decoding the response",
+		"connection refused", "5 of 7 processes did not respond"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%q is missing: %s", want, w.Body)
 		}
@@ -232,8 +230,22 @@ func TestPeers(t *testing.T) {
 		t.Errorf("%d processes answered, want 2", n)
 	}
 	w = querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/sampling/explain?service=shop&trace="+missing)
-	if !strings.Contains(w.Body.String(), `"deciding":{"process":0,"stage":1}`) || strings.Count(w.Body.String(), `"no_answer"`) != 6 {
+	if !strings.Contains(w.Body.String(), `"deciding":{"process":0,"stage":1}`) || strings.Count(w.Body.String(), `"no_answer"`) != 5 {
 		t.Errorf("explain: %s", w.Body)
+	}
+}
+
+func TestPeerHangs(t *testing.T) {
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(hangs.Close)
+	h := api(t, newProcess(), peersOf(t, func(c *PeersConfig) {
+		c.Endpoints, c.Timeout = []string{hangs.URL}, pipeline.Duration(50*time.Millisecond)
+	}), false)
+	for target, want := range map[string]string{"status": "no response within 50ms",
+		"sampling/explain?service=shop&trace=" + missing: `"no_answer"`} {
+		if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/"+target); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %q is missing: %s", target, want, w.Body)
+		}
 	}
 }
 
