@@ -30,6 +30,9 @@ func configuration(t *testing.T, dataDir, decisionWait, numTraces string) string
 	return strings.NewReplacer("DATA", dataDir, "DECISION_WAIT", decisionWait, "NUM_TRACES", numTraces).Replace(string(yaml))
 }
 
+// undecided is a decision_wait that no test reaches.
+const undecided = "30m"
+
 const (
 	services   = 20
 	perRequest = 100
@@ -102,13 +105,14 @@ func request(from, to trace, later bool) ptrace.Traces {
 	return td
 }
 
-// sendTraces sends n traces, first all roots and then all children.
+// sendTraces sends n traces, 2000 roots and then their children at a time.
 func sendTraces(t *testing.T, p *harness.Process, n trace) {
 	t.Helper()
 	url := "http://" + p.OTLPHTTP() + "/v1/traces"
-	for _, later := range []bool{false, true} {
-		for from := trace(0); from < n; from += perRequest {
-			body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(request(from, min(n, from+perRequest), later))
+	send := func(from, to trace, later bool) {
+		t.Helper()
+		for ; from < to; from += perRequest {
+			body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(request(from, min(to, from+perRequest), later))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,6 +121,11 @@ func sendTraces(t *testing.T, p *harness.Process, n trace) {
 				t.Fatalf("status %d: %s", status, answer)
 			}
 		}
+	}
+	const together = 2000
+	for from := trace(0); from < n; from += together {
+		send(from, min(n, from+together), false)
+		send(from, min(n, from+together), true)
 	}
 }
 
@@ -149,7 +158,7 @@ var processorIDs = []string{"attributes", "resource", "filter", "transform", "re
 // those that the policies select, their attributes are as configured, and every span is accounted
 // for.
 func TestTailSampling(t *testing.T) {
-	n, wait := trace(soak.Rounds(t, 20000, 4000)), "8s" // all spans are sent before the first decision
+	n, wait := trace(soak.Rounds(t, 20000, 4000)), "8s" // the children are sent before the decision
 	if testing.Short() {
 		wait = "2s"
 	}
@@ -226,7 +235,7 @@ func stored(t *testing.T, p *harness.Process, service string) (ids []string) {
 // TestHeldSpansAreLostByKill checks that the start log says where acknowledged spans are.
 func TestHeldSpansAreLostByKill(t *testing.T) {
 	dir := t.TempDir()
-	yaml := configuration(t, dir, "60s", "50000")
+	yaml := configuration(t, dir, undecided, "50000")
 	p := harness.RunYAML(t, yaml)
 	p.AwaitReady()
 	if line := p.Await("msg", "pipeline ready"); line["acknowledged-spans-are"] != "tail_sampling: in memory, later disk: stored" {
@@ -269,7 +278,7 @@ func writeFile(t *testing.T, yaml string) string {
 // TestHeldMemoryIsBounded sends more traces than service.limits.held allows.
 func TestHeldMemoryIsBounded(t *testing.T) {
 	const held = 16 << 20
-	yaml := configuration(t, t.TempDir(), "60s", "200000") + "  limits: {held: 16MiB}\n"
+	yaml := configuration(t, t.TempDir(), undecided, "200000") + "  limits: {held: 16MiB}\n"
 	p := harness.RunYAML(t, yaml)
 	p.AwaitReady()
 	p.WatchMemory()
@@ -302,7 +311,7 @@ func TestHeldMemoryIsBounded(t *testing.T) {
 // TestOpenTracesAreBounded holds many open traces and compares the memory with its limit.
 func TestOpenTracesAreBounded(t *testing.T) {
 	n := trace(soak.Rounds(t, 100000, 10000))
-	p := harness.RunYAML(t, configuration(t, t.TempDir(), "60s", "200000"))
+	p := harness.RunYAML(t, configuration(t, t.TempDir(), undecided, "200000"))
 	p.AwaitReady()
 	limits := p.Await("msg", "set soft memory limit")
 	before := p.WatchMemory()
