@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // deadline is the time after which a test that waits for an event fails.
-const deadline = 20 * time.Second
+const deadline = 2 * time.Minute
 
 // startCluster starts a fake cluster of one broker with the topic of the defaults.
 func startCluster(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {

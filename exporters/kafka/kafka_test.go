@@ -50,7 +50,7 @@ func TestBytesPassThrough(t *testing.T) {
 func TestLingerDelaysNoCaller(t *testing.T) {
 	cluster := startCluster(t, 1)
 	e := start(t, fixture(), cluster.ListenAddrs(), func(c *config) {
-		c.Timeout, c.Producer.Linger = pipeline.Duration(5*time.Second), pipeline.Duration(maxLinger)
+		c.Timeout, c.Producer.Linger = pipeline.Duration(maxLinger/2), pipeline.Duration(maxLinger)
 	})
 	if err := e.Consume(t.Context(), batch(t, "", 1, 1)); err != nil {
 		t.Error(err)

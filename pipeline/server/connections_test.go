@@ -54,7 +54,7 @@ func TestConnectionLimitOfProcess(t *testing.T) {
 	for _, conn := range append(first, second...) {
 		conn.Close()
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for f.metric("tracing_server_open_connections", "") > 0 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}

@@ -318,7 +318,7 @@ func (m *member) awaitReport(text string) {
 }
 
 // waitLimit is the time after which a condition that does not come is an error.
-const waitLimit = 20 * time.Second
+const waitLimit = time.Minute
 
 // await waits for a condition.
 func await(t *testing.T, what string, condition func() bool) {

@@ -88,7 +88,7 @@ func (f *fixture) send(listener string, datagrams ...[]byte) {
 // await waits until done returns true.
 func (f *fixture) await(done func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			f.t.Fatal("timed out waiting for the condition")
 		}

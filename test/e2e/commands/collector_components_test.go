@@ -2,7 +2,6 @@ package commands_test
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/uber/jaeger-client-go/transport"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -60,7 +60,7 @@ func TestCollectorComponents(t *testing.T) {
 	}
 	path := buildExample(t, collectorComponents)
 	dir := t.TempDir()
-	file, endpoint := filepath.Join(dir, "spans.json"), freeAddress(t)
+	file, endpoint := filepath.Join(dir, "spans.json"), pipelinetest.FixedAddress(t)
 	args := append([]string{"--config", filepath.Join(collectorComponents, "config.yaml")},
 		harness.SetArgs("receivers::jaeger::protocols::thrift_http::endpoint="+endpoint, "exporters::file::path="+file)...)
 	p := harness.RunExecutable(t, path, harness.PresetArgs("all-in-one", dir, args...)...)
@@ -95,15 +95,4 @@ func TestCollectorComponents(t *testing.T) {
 	if host, _ := td.ResourceSpans().At(0).Resource().Attributes().Get("host.name"); host.Str() != "h1" {
 		t.Errorf("the span was not grouped by host: %s", written)
 	}
-}
-
-// freeAddress returns a local address that is free, for a listener whose port cannot be asked for.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
