@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { config } from '../shell/config';
+import type { Facets } from '../api/types';
+import { capable, config } from '../shell/config';
 import { Button } from '../shell/controls';
 import { ExternalLinks } from '../shell/external-links';
 import { linksFor, type FilledLink } from '../shell/link-templates';
@@ -8,10 +9,11 @@ import { rangeText } from './saved-text';
 import { t, tn } from '../shell/text';
 import { copy, toast } from '../shell/toast';
 import { base, link, view, visit } from '../shell/url';
+import { useRequest } from '../shell/use-request';
 import { Highlight } from './highlight';
 import { readHistory } from './history';
 import { encodeSaved, maxLink, maxName, merge, parseSaved, replaceSaved, save, savedSearches, searchOf, type SavedSearch } from './saved';
-import { traceQL, type TraceQL } from './traceql';
+import { attributesOf, traceQL, type TraceQL } from './traceql';
 import css from './searches-menu.module.css';
 
 /** Replaces the searches, says so, and offers to undo it. */
@@ -111,14 +113,17 @@ function Rename({ s, done }: { s: SavedSearch; done: () => void }) {
 }
 
 /** The search in TraceQL; an empty one finds all spans. */
-function searchText(): TraceQL {
-  const { text, unknown } = traceQL(view.value.q);
-  return { text: text || '{}', unknown };
+function useTraceQL(): TraceQL & { loading: boolean } {
+  const { q } = view.value;
+  const fields = attributesOf(q);
+  // Facets of no time have the names of attributes.
+  const { data, loading } = useRequest<Facets>(fields[0] && capable('aggregates') ? 'facets' : null, { fields, start: 1, end: 1 }, { maxAge: 60_000 });
+  const { text, unknown } = traceQL(q, new Map(data?.facets.flatMap((f) => (f.names ? [[f.field, f.names]] : []))));
+  return { text: text || '{}', unknown, loading };
 }
 
 /** Links from the search to other systems: none if TraceQL does not have parts of it. */
-function searchLinks(): FilledLink[] {
-  const { text, unknown } = searchText();
+function searchLinks({ text, unknown }: TraceQL): FilledLink[] {
   if (unknown.length > 0) return [];
   const { from, to } = resolveRange(view.value.range, Date.now());
   const nanos = (millis: number): bigint => BigInt(millis) * 1_000_000n;
@@ -126,8 +131,7 @@ function searchLinks(): FilledLink[] {
 }
 
 /** Copies the search for Grafana. */
-async function copyTraceQL(): Promise<void> {
-  const { text, unknown } = searchText();
+async function copyTraceQL({ text, unknown }: TraceQL): Promise<void> {
   await copy(text, 'TraceQL');
   if (unknown.length > 0) toast(t('Copied, but TraceQL does not have {parts}', { parts: unknown.join(', ') }));
 }
@@ -136,6 +140,7 @@ async function copyTraceQL(): Promise<void> {
 function Transfer() {
   const file = useRef<HTMLInputElement>(null);
   const all = savedSearches.value;
+  const search = useTraceQL();
   const copyLink = (): void => {
     const url = location.origin + link({ page: 'explore' }, { saved: encodeSaved(all) });
     if (url.length > maxLink) toast(t('There are too many for a link. Download a file instead.'));
@@ -149,8 +154,8 @@ function Transfer() {
   };
   return (
     <p class={css.transfer}>
-      <Button kind="quiet" icon="copy" title={t('Copies this search for Grafana')} onClick={() => void copyTraceQL()}>{t('Copy as TraceQL')}</Button>
-      <ExternalLinks links={searchLinks()} />
+      <Button kind="quiet" icon="copy" title={t('Copies this search for Grafana')} disabled={search.loading} onClick={() => void copyTraceQL(search)}>{t('Copy as TraceQL')}</Button>
+      <ExternalLinks links={searchLinks(search)} />
       {all.length > 0 && <Button kind="quiet" icon="link" onClick={copyLink}>{t('Copy as link')}</Button>}
       {all.length > 0 && <Button kind="quiet" icon="down" onClick={() => download(all)}>{t('Download')}</Button>}
       <Button kind="quiet" icon="up" onClick={() => file.current!.click()}>{t('Import a file')}</Button>

@@ -262,6 +262,13 @@ test('facets include, exclude and count', () => visit(url + '/search', async (pa
   await expect.poll(() => queryOf(page)).toBe('{ !(span.http.route = "/pay") }');
 }));
 
+test('a facet marks and replaces a condition without scope', () => visit(searchFor('{ .http.route = "/pay" }'), async (page) => {
+  const facet = page.getByRole('complementary', { name: 'Facets' }).getByRole('region', { name: 'http.route', exact: true });
+  await facet.getByRole('button', { name: '/pay', exact: true, pressed: true }).hover();
+  await facet.getByRole('button', { name: 'Exclude http.route /pay' }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ !(.http.route = "/pay") }');
+}));
+
 test('results: count, pages, columns, order, and the way to the span and back', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
   await page.getByText('50 of 120, newest first').first().waitFor();
   await page.getByRole('button', { name: 'Show more' }).click();

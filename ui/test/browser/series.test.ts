@@ -108,6 +108,13 @@ test('a search is copied for Grafana', () => visit('{ service = "web" && errorGr
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('{ resource.service.name = "web" && errorGroup = "0000000000000001" } | rate()');
 }, { permissions: ['clipboard-read', 'clipboard-write'] }));
 
+test('a renamed attribute is copied with all its names', () => visit('{ .http.method = "GET" && span.route = "/pay" } | rate() by (http.method)', async (page) => {
+  await page.getByRole('button', { name: 'Saved and recent searches' }).click();
+  await page.getByRole('button', { name: 'Copy as TraceQL' }).click();
+  await page.getByText('TraceQL copied').first().waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('{ (.http.request.method = "GET" || .http.method = "GET") && span.route = "/pay" } | rate() by (.http.request.method, .http.method)');
+}, { permissions: ['clipboard-read', 'clipboard-write'] }));
+
 test('is usable on a small screen, and accessible', () => visit('{ } | rate() by (resource.service.name)', async (page) => {
   await chart(page).waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(small.width);

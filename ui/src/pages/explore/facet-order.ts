@@ -16,9 +16,10 @@ const outcome = new Set(['status', 'error', 'statusMessage', 'event:name']);
 // Of failed spans, people ask first what fails, and how.
 const failure = new Set(['service', 'name', 'statusMessage']);
 
-/** The name under which a search has conditions on a field (`named`): an attribute that was renamed has several. If there is none, the name of the facet. */
+/** The name under which a search has conditions on a field (`named`): an attribute that was renamed has several, and each also without its scope. If there is none, the name of the facet. */
 export function nameIn(named: Set<string>, f: Facet): string {
-  return [f.field, ...(f.names ?? [])].find((name) => named.has(canonical(name))) ?? f.field;
+  const names = [f.field, ...(f.names ?? [])];
+  return [...names, ...names.map((name) => name.replace(/^(span|resource)\./, '.'))].find((name) => named.has(canonical(name))) ?? f.field;
 }
 
 /** Fields in the order in which they help to narrow a search: first those whose values tell failed spans from the others, then those that divide evenly. Fields with one value are last, except for those that the search names: they stay at the top, so that a condition can be changed. If all spans failed (`failed`), what says which and how comes first. */

@@ -54,7 +54,7 @@ describe('facets', () => {
     expect(orderFacets(order, 100, new Set(['one']))[0].field).toBe('one');
     const renamed = { ...facet('span.db.query.text', [100]), names: ['span.db.query.text', 'span.db.statement'] };
     expect(orderFacets([...order, renamed], 100, new Set(['span.db.statement']))[0].field).toBe('span.db.query.text');
-    expect(['span.db.statement', 'name'].map((n) => nameIn(new Set([n]), renamed))).toEqual(['span.db.statement', 'span.db.query.text']);
+    expect(['span.db.statement', '.db.statement', 'name'].map((n) => nameIn(new Set([n]), renamed))).toEqual(['span.db.statement', '.db.statement', 'span.db.query.text']);
     expect(orderFacets([facet('even', [50, 50]), facet('name', [90, 10])], 100, new Set(), true)[0].field).toBe('name');
   });
 });
