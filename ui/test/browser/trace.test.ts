@@ -102,6 +102,8 @@ test('keys move, fold, open and close', async () => {
   await expect.poll(() => page.url()).toContain(`span=${charge}`);
   await page.keyboard.press('k');
   await details(page).getByRole('heading', { name: 'Charge', exact: true }).waitFor();
+  await expect.poll(async () => (await details(page).boundingBox())!.x).toBe(1440 - 376);
+  await expect.poll(() => tree(page).evaluate((e) => e.getBoundingClientRect().right)).toBe(1440 - 376); // beside the rows
   await page.keyboard.press('Escape');
   await expect.poll(() => details(page).count()).toBe(0);
   await page.keyboard.press('z');

@@ -3,7 +3,7 @@ import type { Attribute, SpanDetail } from '../../api/types';
 import { spansBeside, spansLike, spansOf } from '../../query/edit';
 import { fieldLabel } from '../../query/field';
 import { config } from '../../shell/config';
-import { Button, TabPanel, Tabs, type Tab } from '../../shell/controls';
+import { Button, classes, TabPanel, Tabs, type Tab } from '../../shell/controls';
 import { ExternalLinks } from '../../shell/external-links';
 import { Menu } from '../../shell/floating';
 import { duration, percent } from '../../shell/format';
@@ -40,12 +40,15 @@ export default function DetailPanel({ state, span }: { state: TraceState; span: 
   const [tab, setTab] = useState<TabID>('attributes');
   const body = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLElement>(null);
+  // Until the details are drawn, the panel covers the spans, which take long to draw for less width.
+  const [beside, setBeside] = useState(false);
   useEffect(() => { body.current?.scrollTo(0, 0); }, [id]);
+  useEffect(() => { if (detail || error) setBeside(true); }, [detail, error]);
   useLayoutEffect(() => () => {
     if (panel.current?.contains(document.activeElement)) document.getElementById('spans')?.focus({ preventScroll: true });
   }, []);
   return (
-    <aside ref={panel} class={css.panel} aria-label={t('Span details')} style={{ '--panel-w': `${panelWidth.value.value}px` }}>
+    <aside ref={panel} class={classes(css.panel, !beside && css.over)} aria-label={t('Span details')} style={{ '--panel-w': `${panelWidth.value.value}px` }}>
       <Splitter width={panelWidth} label={t('Width of the details')} direction={-1} class={css.splitter} />
       <PanelHead state={state} span={span} detail={detail} onLinks={() => setTab('links')} />
       {error && !detail && <div class={css.body}><Failure what={t('The attributes cannot be loaded')} error={error} retry={retry} /></div>}

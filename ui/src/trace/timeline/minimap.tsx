@@ -22,9 +22,6 @@ const stripHeight = 12;
 const lanesTop = 26;
 const lanes = 40;
 
-/** Milliseconds after which a drawing follows a change of its width. Until then it is stretched: what changes the width, such as the opened details, comes first. */
-const redrawDelay = 300;
-
 /** The whole trace: the critical path as a strip, and all spans below it. The window is the visible part of the time axis. */
 export default function Minimap({ state }: { state: TraceState }) {
   const area = useRef<HTMLDivElement>(null);
@@ -60,25 +57,16 @@ function Drawing({ model, times, services, width, showPath }: { model: TraceMode
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
-  const drawnWidth = useRef(0);
   const waitsSince = useRef(0); // 0 if the newest state is drawn
   // After the frame with the rows, which are what people wait for, and not while they scroll.
   useEffect(() => {
     if (width <= 1) return;
     waitsSince.current ||= performance.now();
-    let cancel = (): void => undefined;
-    const timer = setTimeout(() => {
-      cancel = whenIdle(() => {
-        if (!canvas.current) return; // removed: effects are cleaned up only after the next frame
-        drawnWidth.current = width;
-        waitsSince.current = 0;
-        draw(canvas.current, model, times, services, Math.floor(width), showPath);
-      }, waitsSince.current);
-    }, drawnWidth.current > 0 && drawnWidth.current !== width ? redrawDelay : 0);
-    return () => {
-      clearTimeout(timer);
-      cancel();
-    };
+    return whenIdle(() => {
+      if (!canvas.current) return; // removed: effects are cleaned up only after the next frame
+      waitsSince.current = 0;
+      draw(canvas.current, model, times, services, Math.floor(width), showPath);
+    }, waitsSince.current);
   }, [model, times, services, width, showPath, dark, chosen]);
   return <canvas ref={canvas} class={css.canvas} style={{ width: `${Math.floor(width)}px` }} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} />;
 }
