@@ -22,6 +22,8 @@ test('demo data is loaded with a click, the overview names the bad version, and 
   // The flag came with the version.
   await expect.poll(() => lines.first().innerText()).toMatch(/2\.14\.0|feature_flag\.result\.variant = on/);
   await expect.poll(async () => (await lines.allInnerTexts()).slice(0, 2).join('\n')).toMatch(/service\.version = 2\.14\.0/);
+  await page.goto((await program.url()) + '/services/payment');
+  await page.getByRole('link', { name: /^versions 2\.1\d\.\d, 2\.1\d\.\d \(2\.14\.0 first seen .*\d\d:\d\d\)$/ }).waitFor();
   expect(problems).toEqual([]);
   await page.context().close();
   await program.stop();

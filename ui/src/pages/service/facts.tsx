@@ -29,11 +29,12 @@ export function Facts({ service, data, end, version }: { service: string; data: 
   const instances = instance?.distinct ?? 0;
   const groups = (field: string): string => link({ page: 'explore' }, { q: spansOf(service), tab: 'groups', by: [field], of: 'spans' });
   const language = facet(fields[1])?.values.text ?? [];
-  const current = version?.to || (versions.length === 1 ? versions[0] : '');
+  const at = version ? time(millis(version.at), zone.value, millis(end), 0) : '';
   return (
     <>
-      {current && <span><Text of="version {version}" version={<b>{current}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: time(millis(version.at), zone.value, millis(end), 0) })}</span>}</span>}
-      {!current && versions.length > 1 && <a href={groups(fields[0])} title={t('Requests, errors and durations of each version')}>{t('versions {list}', { list: versions.join(', ') })}</a>}
+      {versions.length === 1 && <span><Text of="version {version}" version={<b>{versions[0]}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: at })}</span>}</span>}
+      {/* The newest one may have been rolled back. */}
+      {versions.length > 1 && <a href={groups(fields[0])} title={t('Requests, errors and durations of each version')}>{t('versions {list}', { list: versions.join(', ') })}{version && <span class={css.since}>{t(' ({version} first seen {time})', { version: version.to, time: at })}</span>}</a>}
       {instances > 0 && <a href={link({ page: 'service', name: service }, { tab: 'instances' })} title={t('Requests, errors and durations of each instance')}><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></a>}
       {language.length > 0 && <span>{language.join(', ')}</span>}
     </>
