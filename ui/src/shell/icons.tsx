@@ -25,12 +25,9 @@ const paths = {
   down: <path d="M8 3.5v9m3.5-3.5L8 12.5 4.5 9" />,
   link: <path d="M6.5 9.5 9.5 6.5M7 4.5l1.2-1.2a2.9 2.9 0 0 1 4.1 4.1L11 8.7M5 7.3 3.7 8.6a2.9 2.9 0 0 0 4.1 4.1L9 11.5" />,
   pin: <path d="M6 2.5h4l-.5 4 2 2.5h-7l2-2.5Zm2 6.5v4.5" />,
-  eye: <><path d="M1.8 8S4 3.8 8 3.8 14.2 8 14.2 8 12 12.2 8 12.2 1.8 8 1.8 8Z" /><circle cx="8" cy="8" r="1.8" /></>,
   refresh: <path d="M13 8a5 5 0 1 1-1.5-3.6M13 2.5v2.6h-2.6" />,
-  panel: <><rect x="2.5" y="3" width="11" height="10" rx="1.5" /><path d="M9.5 3v10" /></>,
   archive: <path d="M2.5 3.5h11v3h-11zM3.5 6.5v6h9v-6M6.5 9h3" />,
   expand: <path d="M5 3 8 6l3-3M5 13l3-3 3 3" />,
-  deploy: <path d="M8 2.5 13 8H3Z" />,
 } satisfies Record<string, ComponentChildren>;
 
 /** Name of an icon. */
