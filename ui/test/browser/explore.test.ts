@@ -190,6 +190,12 @@ test('a search without a match offers all stored spans, however old', () => visi
   await expect.poll(() => rows(page).count()).toBe(1);
 }));
 
+test('start times of other days are shown in full', () => visit(`${searchFor('{ name = "import" }')}&from=${new Date(importing).toISOString()}&to=now`, async (page) => {
+  const start = rows(page).first().locator('td').filter({ has: page.locator('time') });
+  await start.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/).waitFor();
+  expect(await start.evaluate((cell) => cell.scrollWidth <= cell.clientWidth)).toBe(true);
+}));
+
 test('the heatmap selects, filters and opens, by mouse and by keyboard', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
   const map = page.getByRole('application');
   await page.getByText(`${traces} traces`).first().waitFor();

@@ -10,7 +10,7 @@ import { zone } from '../../shell/preferences';
 import { ServiceMark } from '../../shell/service-mark';
 import { AnswerState, Empty, Messages, Partial } from '../../shell/states';
 import { t } from '../../shell/text';
-import { Time } from '../../shell/time';
+import { hasDates, Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
 import { markedSearch } from './links';
@@ -66,7 +66,7 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
     <table class={classes(table.table, css.table)} role="grid" aria-label={t('Spans')} aria-rowcount={list.length + 1}>
       <thead role="rowgroup">
         <tr role="row" onKeyDown={columnKeys(columns)}>
-          <th scope="col" role="columnheader" class={table.start} {...columnHead(columns, 'start')}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}<ColumnEdge columns={columns} /></th>
+          <th scope="col" role="columnheader" class={classes(table.start, hasDates(run.from) && table.dated)} {...columnHead(columns, 'start')}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}<ColumnEdge columns={columns} /></th>
           <th scope="col" role="columnheader" class={css.service} {...columnHead(columns, 'service')}>{t('Service')}<ColumnEdge columns={columns} /></th>
           <th scope="col" role="columnheader" class={css.name} {...columnHead(columns, 'name')}>{t('Operation')}<ColumnEdge columns={columns} /></th>
           <th scope="col" role="columnheader" class={table.duration} {...columnHead(columns, 'duration')}>{t('Duration')}<ColumnEdge columns={columns} /></th>

@@ -13,7 +13,7 @@ import { zone } from '../../shell/preferences';
 import { serviceLabel } from '../../shell/service';
 import { serviceColor } from '../../shell/service-color';
 import { t, t as text, tn } from '../../shell/text';
-import { Time } from '../../shell/time';
+import { hasDates, Time } from '../../shell/time';
 import { navigate, view } from '../../shell/url';
 import { selectsAll, traceLink } from './links';
 import { RootCell } from './root-cell';
@@ -50,7 +50,7 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
       <thead role="rowgroup">
         <tr role="row" onKeyDown={columnKeys(columns)}>
           {onCheck && <th scope="col" role="columnheader" class={css.pick}><span class="visually-hidden">{text('Compare')}</span></th>}
-          <SortHead by="start" fixed={arriving} class={css.start}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}</SortHead>
+          <SortHead by="start" fixed={arriving} class={classes(css.start, hasDates(run.from) && css.dated)}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}</SortHead>
           <th scope="col" role="columnheader" class={css.root} {...columnHead(columns, 'root')}>{t('Root')}<ColumnEdge columns={columns} /></th>
           <SortHead by="duration" fixed={arriving} class={css.duration}>{t('Duration')}</SortHead>
           <th scope="col" role="columnheader" class={css.mix} {...columnHead(columns, 'mix')}>{paths ? t('Critical path by service') : t('Spans by service')}<ColumnEdge columns={columns} /></th>
