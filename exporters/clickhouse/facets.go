@@ -110,13 +110,15 @@ func (a *aggregation) countTexts(ctx context.Context, set string, fields []trace
 	for i, f := range fields {
 		counters[i], rest[i] = a.facets.Field(f), t.spans
 		column, _ := where.Column(f.Place)
-		columns, texts, numbers = append(columns, column), append(texts, "toString(any("+column+"))"), append(numbers, strconv.Itoa(i))
+		columns, texts, numbers = append(columns, column), append(texts, "toString("+column+")"), append(numbers, strconv.Itoa(i))
 	}
+	list := strings.Join(columns, ", ")
 	sql := fmt.Sprintf("SELECT toUInt8(field), %s AS value_text, sum(spans) AS n, sum(selected) FROM ("+
-		"SELECT [%[2]s] AS texts, count() AS spans, countIf(%[3]s) AS selected FROM %[4]s WHERE %[5]s GROUP BY cityHash64(%[6]s)) "+
-		"ARRAY JOIN [%[7]s] AS field, texts AS field_text GROUP BY field, value_text ORDER BY n DESC, field, value_text LIMIT %[8]d BY field",
-		shortText("field_text"), strings.Join(texts, ", "), a.selected, a.table, set, strings.Join(columns, ", "),
-		strings.Join(numbers, ", "), storequery.MaxFacetDistinct)
+		"SELECT %[2]s, count() AS spans, countIf(%[3]s) AS selected FROM %[4]s WHERE %[5]s GROUP BY %[2]s) "+
+		"ARRAY JOIN [%[6]s] AS field, [%[7]s] AS field_text GROUP BY field, value_text "+
+		"ORDER BY n DESC, field, value_text LIMIT %[8]d BY field",
+		shortText("field_text"), list, a.selected, a.table, set, strings.Join(numbers, ", "), strings.Join(texts, ", "),
+		storequery.MaxFacetDistinct)
 	var field uint8
 	v := valueCount{form: formText}
 	err := a.eachFacet(ctx, sql, []any{&field, &v.text, &v.spans, &v.selected}, func() error {
@@ -217,53 +219,39 @@ func (k *attributeKeys) of(key string) []tracestore.Field {
 	return nil
 }
 
-// hashOf returns the expression of a hash of the short text of an attribute value in a pair of
-// columns. Of a million texts, two have the same hash with a probability of 3e-8. If a text is cut
-// within a character, it may have several hashes.
-func hashOf(p rows.Pair) string {
-	switch p {
-	case rows.PairInt:
-		return "cityHash64(" + valueOfKey + ")"
-	case rows.PairFloat:
-		return "cityHash64(reinterpretAsUInt64(" + valueOfKey + "))"
-	}
-	return fmt.Sprintf("cityHash64(substring(%s, 1, %d))", valueOfKey, storequery.MaxFacetText)
-}
-
 // keyCount holds the counts of a key: its values, and the spans with them.
 type keyCount struct {
 	values          int
 	spans, selected uint64
 }
 
-// countPair counts the values of attributes in a pair of columns. The server groups by hashes of
-// keys and values, which takes half the time of grouping by texts.
+// countPair counts the values of attributes in a pair of columns. Values that occur equally often
+// are sorted by a hash, because many occur once, and texts take longer to compare.
 func (a *aggregation) countPair(ctx context.Context, set string, t total, keys attributeKeys, p rows.Pair) error {
 	var key string
 	var v valueCount
 	var text string
-	v.form, text = pairValue(p, "any("+valueOfKey+")")
+	v.form, text = pairValue(p, valueOfKey)
 	from := fmt.Sprintf("%s ARRAY JOIN %s AS %s, %s AS %s WHERE %s AND (%s)",
 		a.table, p.Keys(), attributeKey, p.Values(), valueOfKey, set, keys.condition)
 	spans, selected := "count()", "countIf("+a.selected+")"
 	if p == rows.PairOrigin { // Many spans have the same resource and scope.
 		spans, selected = "sum(spans)", "sum(selected)"
-		from = fmt.Sprintf("(SELECT any(%[1]s) AS origin_keys, any(%[2]s) AS origin_values, count() AS spans, countIf(%[3]s) AS selected "+
-			"FROM %[4]s WHERE %[5]s GROUP BY cityHash64(%[1]s), cityHash64(%[2]s)) ARRAY JOIN origin_keys AS %[6]s, origin_values AS %[7]s "+
-			"WHERE %[8]s", p.Keys(), p.Values(), a.selected, a.table, set, attributeKey, valueOfKey, keys.condition)
+		from = fmt.Sprintf("(SELECT %[1]s AS origin_keys, %[2]s AS origin_values, count() AS spans, countIf(%[3]s) AS selected FROM %[4]s "+
+			"WHERE %[5]s GROUP BY %[1]s, %[2]s) ARRAY JOIN origin_keys AS %[6]s, origin_values AS %[7]s WHERE %[8]s",
+			p.Keys(), p.Values(), a.selected, a.table, set, attributeKey, valueOfKey, keys.condition)
 	}
 	isCounted, err := a.withoutIDs(ctx, from, t, p)
 	if err != nil {
 		return err
 	}
-	hash := hashOf(p)
 	if isCounted != where.Always {
-		text, hash = "if(is_counted, "+text+", '')", "if(is_counted, "+hash+", 0)"
+		text = "if(is_counted, " + text + ", '')"
 	}
-	sql := fmt.Sprintf("SELECT toString(any(%[1]s)) AS k, toUInt8(%[2]s) AS is_counted, %[3]s AS value_text, %[4]s AS n, %[5]s "+
-		"FROM %[6]s GROUP BY cityHash64(%[1]s) AS key_hash, is_counted, %[7]s AS value_hash ORDER BY n DESC, value_hash, key_hash "+
-		"LIMIT %[8]d BY key_hash, is_counted",
-		attributeKey, isCounted, text, spans, selected, from, hash, storequery.MaxFacetDistinct)
+	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, toUInt8(%[2]s) AS is_counted, %[3]s AS value_text, %[4]s AS n, %[5]s "+
+		"FROM %[6]s GROUP BY %[1]s, is_counted, value_text ORDER BY n DESC, cityHash64(value_text), k, value_text "+
+		"LIMIT %[7]d BY %[1]s, is_counted",
+		attributeKey, isCounted, text, spans, selected, from, storequery.MaxFacetDistinct)
 	counted := make(map[string]*keyCount)
 	var byValue uint8
 	err = a.eachFacet(ctx, sql, []any{&key, &byValue, &v.text, &v.spans, &v.selected}, func() error {
@@ -337,9 +325,9 @@ func (a *aggregation) withoutIDs(ctx context.Context, from string, t total, p ro
 	}
 	share := t.spans / idSample
 	sampled := fmt.Sprintf("intHash64(start) %% %d = 0", share)
-	hashed := hashOf(p)
+	_, text := pairValue(p, valueOfKey)
 	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, uniq(%[2]s) AS n FROM %[3]s AND %[4]s GROUP BY %[1]s "+
-		"HAVING n > %[5]d AND 2 * n > count() ORDER BY k", attributeKey, hashed, from, sampled, minIDs)
+		"HAVING n > %[5]d AND 2 * n > count() ORDER BY k", attributeKey, text, from, sampled, minIDs)
 	var key string
 	var distinct, hash uint64
 	rare := make(map[string]uint64) // for each key, one of how many ids is counted although it is rare
@@ -354,9 +342,9 @@ func (a *aggregation) withoutIDs(ctx context.Context, from string, t total, p ro
 	if t.selected > 0 {
 		sampled = fmt.Sprintf("(%s OR intHash64(start) %% %d = 0 AND (%s))", sampled, t.selected/idSample+1, a.selected)
 	}
-	sql = fmt.Sprintf("SELECT toString(%[1]s) AS k, %[2]s AS hash FROM %[3]s AND %[1]s IN (%[4]s) AND %[5]s "+
+	sql = fmt.Sprintf("SELECT toString(%[1]s) AS k, cityHash64(%[2]s) AS hash FROM %[3]s AND %[1]s IN (%[4]s) AND %[5]s "+
 		"GROUP BY k, hash HAVING count() > 1 ORDER BY count() DESC, hash LIMIT %[6]d BY k",
-		attributeKey, hashed, from, where.Texts(keys), sampled, storequery.MaxFacetDistinct)
+		attributeKey, text, from, where.Texts(keys), sampled, storequery.MaxFacetDistinct)
 	frequent := make(map[string][]string) // hashes of the values of each key
 	err = a.each(ctx, sql, []any{&key, &hash}, func() error {
 		frequent[key] = append(frequent[key], strconv.FormatUint(hash, 10))
@@ -367,9 +355,9 @@ func (a *aggregation) withoutIDs(ctx context.Context, from string, t total, p ro
 	}
 	cases := make([]string, len(keys))
 	for i, key := range keys {
-		cases[i] = fmt.Sprintf("%s = %s, %s %% %d = 0", attributeKey, where.Text(key), hashed, rare[key])
+		cases[i] = fmt.Sprintf("%s = %s, cityHash64(%s) %% %d = 0", attributeKey, where.Text(key), text, rare[key])
 		if hashes := frequent[key]; len(hashes) > 0 {
-			cases[i] += fmt.Sprintf(" OR %s IN (%s)", hashed, strings.Join(hashes, ", "))
+			cases[i] += fmt.Sprintf(" OR cityHash64(%s) IN (%s)", text, strings.Join(hashes, ", "))
 		}
 	}
 	return "multiIf(" + strings.Join(cases, ", ") + ", " + where.Always + ")", nil
