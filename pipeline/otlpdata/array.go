@@ -97,7 +97,7 @@ func (v Value) ElementsInJSON() iter.Seq[Value] {
 }
 
 // MaxIndexedElements is the maximum number of elements of an array that a store adds to an index or
-// a filter. For longer arrays, it adds LongArray instead, and searches for any text also find it.
+// a filter. For longer arrays, it adds LongArray instead. A search looks for LongArray, too.
 const MaxIndexedElements = 128
 
 // LongArray stands for the elements of a long array; see [MaxIndexedElements].

@@ -19,9 +19,9 @@ type Hop struct {
 	Stop func()
 }
 
-// FixedAddress returns an address of localhost whose port no listener for TCP or UDP has. It is for
-// a listener that a test opens again at the same address: in the meantime, the system does not give
-// the port to others, because it is below those that it chooses itself.
+// FixedAddress returns an address of localhost whose port is free for TCP and UDP, for a listener
+// that a test closes and opens again. The port is below those that the system assigns to listeners
+// at port 0, so these do not take it in the meantime.
 func FixedAddress(tb testing.TB) string {
 	tb.Helper()
 	const first, ports, attempts = 20_000, 10_000, 1000

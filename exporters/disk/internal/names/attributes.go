@@ -195,8 +195,8 @@ func (a *attributeLister) row(w *wantedShape, b source.Block, row int) (more boo
 	return !a.list.full(), nil
 }
 
-// encoded adds the attributes in a cell that holds encoded fields. It need not be decoded if the
-// wanted key does not occur in it.
+// encoded adds the attributes in a cell that holds encoded fields. If values of a key are listed, a
+// cell without the text of the key is not decoded.
 func (a *attributeLister) encoded(p rows.Place, data string) error {
 	if !a.topic.keys && !strings.Contains(data, a.topic.key) {
 		return nil

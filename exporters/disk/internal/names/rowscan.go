@@ -38,8 +38,8 @@ type shapeScan struct {
 type wantedShape struct {
 	tables    *rows.Tables
 	shape     *rows.Shape
-	positions []int // cells to look at, by index in Shape.Columns
-	encoded   []int // also: cells that hold several encoded fields
+	positions []int // cells with one field to look at, by index in Shape.Columns
+	encoded   []int // cells with several encoded fields to look at, by the same index
 }
 
 func newShapeScan(s *scan.Session) *shapeScan {

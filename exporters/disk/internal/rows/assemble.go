@@ -52,8 +52,9 @@ func (a *Assembler) Span(t *Tables, h *Head, cells []Cell) (*otlpdata.Span, erro
 	return s, nil
 }
 
-// Encoded returns a span that has only the attributes, events or links in the cell of a place that
-// holds encoded parts. The same rules as for the method Span apply.
+// Encoded decodes the data of a cell of place Extra, Events or Links. The returned span has only
+// the attributes, events or links in it. It is valid until the next call; its strings alias the
+// data. It returns an error if the data is damaged.
 func (a *Assembler) Encoded(p Place, data string) (*otlpdata.Span, error) {
 	a.reset(otlpdata.Span{})
 	return &a.span, a.encoded(p, data)

@@ -220,8 +220,8 @@ func TestPeers(t *testing.T) {
 	})
 	h := api(t, newProcess(), peers, false)
 	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/status")
-	for _, want := range []string{`"peers":6`, "response does not come from the admin extension", "refused the credentials of peers (401)", "no status at this address", "decoding the response",
-		"connection refused", "5 of 7 processes did not respond"} {
+	for _, want := range []string{`"peers":6`, "response does not come from the admin extension", "refused the credentials of peers (401)",
+		"no status at this address", "decoding the response", "connection refused", "5 of 7 processes did not respond"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%q is missing: %s", want, w.Body)
 		}
