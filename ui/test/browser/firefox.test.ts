@@ -47,20 +47,17 @@ function blank(): Promise<string[]> {
   });
 }
 
-test('every page has its content and its charts, and fits into 390 px', async () => {
-  for (const { name, path, reach } of states.filter((s) => !s.narrow)) {
-    await page.setViewportSize(large);
-    await page.goto(url + path(checkout));
-    await reach(page);
-    await expect.poll(blank, { message: name }).toEqual([]);
-    for (const size of [large, small]) {
-      await page.setViewportSize(size);
-      // Pages scroll within: with a second scroll bar, less fits.
-      await expect.poll(() => page.evaluate(() => ({ width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight })), { message: name }).toEqual(size);
-    }
-    expect(problems.filter((p) => !p.startsWith(`status ${expected[name]}:`)), name).toEqual([]);
-    problems.length = 0;
+test.each(states.filter((s) => !s.narrow))('$name has its content and its charts, and fits into 390 px', async ({ name, path, reach }) => {
+  await page.setViewportSize(large);
+  await page.goto(url + path(checkout));
+  await reach(page);
+  await expect.poll(blank).toEqual([]);
+  for (const size of [large, small]) {
+    await page.setViewportSize(size);
+    // Pages scroll within: with a second scroll bar, less fits.
+    await expect.poll(() => page.evaluate(() => ({ width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight }))).toEqual(size);
   }
+  expect(problems.splice(0).filter((p) => !p.startsWith(`status ${expected[name]}:`))).toEqual([]);
 });
 
 test('a rectangle of the heatmap is selected, explained and filtered', async () => {
