@@ -66,7 +66,8 @@ type Config struct {
 	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes that the pages /status and /sampling also show."`
 	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data that the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store."`
 	Names         semconv.Config                            `yaml:"attribute_names" doc:"Names of attributes that are one field in searches, counts and lists."`
-	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans, attributes and searches to other systems, shown in the web UI."`
+	Links         []linktemplate.Link                       `yaml:"links" doc:"Links from traces, spans, services and searches to common systems, shown in the web UI."`
+	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans, attributes, services and searches to any other systems."`
 }
 
 func defaults() Config {
@@ -207,7 +208,8 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	})
 	pages.documents = documents
 	tails := live.New(b, c.Tail)
-	o := uiapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants(), Links: c.LinkTemplates}
+	o := uiapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants(),
+		Links: append(linktemplate.Templates(c.Links), c.LinkTemplates...)}
 	if set.Process != nil { // nil in tests
 		o.Intake = set.Process.Intake
 	}

@@ -55,11 +55,15 @@ export interface Config {
 export interface LinkTemplate {
   name: string;
   url: string;
-  on: 'trace' | 'span' | 'attribute' | 'search';
+  on: 'trace' | 'span' | 'attribute' | 'service' | 'search';
   /** Attribute of `on: attribute`, or "". */
   key: string;
   /** `attribute.KEY` or `resource.KEY`: the link needs their values. */
   requires: string[];
+  /** Text with placeholders for `{query}`, or "". */
+  query: string;
+  /** Nanoseconds by which times begin earlier and end later. */
+  margin: number;
 }
 
 /** What the store and the configuration support. A page names what is missing and works without it. */

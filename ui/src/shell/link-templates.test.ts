@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LinkTemplate } from '../api/types';
 import { fillLink, linksFor, type LinkSubject } from './link-templates';
 
-const template = (url: string, rest: Partial<LinkTemplate> = {}): LinkTemplate => ({ name: 'Logs', url, on: 'span', key: '', requires: [], ...rest });
+const template = (url: string, rest: Partial<LinkTemplate> = {}): LinkTemplate => ({ name: 'Logs', url, on: 'span', key: '', requires: [], query: '', margin: 0, ...rest });
 const subject = (attributes: Record<string, string> = {}, resource: Record<string, string> = {}): LinkSubject => {
   const list = (o: Record<string, string>) => Object.entries(o).map(([key, value]) => ({ key, type: 'string' as const, value }));
   return { traceId: '0af7', spanId: 'b7ad', service: 'cart & co', operation: 'GET /', start: 1_700_000_000_123_456_789n, end: 1_700_000_001_623_456_789n, attributes: list(attributes), resource: list(resource) };
@@ -25,6 +25,22 @@ describe('link templates', () => {
     expect(JSON.parse(new URL(href).searchParams.get('panes')!)).toEqual({ query: search.query });
     expect(fillLink(template('https://x.example/{traceId}'), search)).toBe('');
     expect(fillLink(template('https://x.example/{query:json}'), subject())).toBe('');
+  });
+
+  it('fills in a query, whose other braces stay, within wider times', () => {
+    const loki = template('https://x.example/?q={query}&from={start}&to={end}&for={duration:s}', { query: '{service={service:json}, a="b"} |= `{{ contains {traceId:json} __line__ }}`', margin: 60e9 });
+    const { searchParams } = new URL(fillLink(loki, subject()));
+    expect(Object.fromEntries(searchParams)).toEqual({ q: '{service="cart & co", a="b"} |= `{{ contains "0af7" __line__ }}`', from: '1699999940123', to: '1700000061623', for: '121' });
+    expect(fillLink(template('https://x.example/?q={query}', { query: 'id={attribute.a}' }), subject())).toBe('');
+    expect(fillLink(template('https://x.example/?q={query}', { query: 'id={attribute.a}' }), subject({ a: 'x' }))).toBe('https://x.example/?q=id%3Dx');
+  });
+
+  it('puts values into other formats', () => {
+    const filled = (placeholder: string, value: string): string => fillLink(template(`https://x.example/#{${placeholder}}`), subject({ a: value })).slice('https://x.example/#'.length);
+    expect(decodeURIComponent(filled('attribute.a:json', 'a"b\\c\n'))).toBe('"a\\"b\\\\c\\n"');
+    expect(decodeURIComponent(filled('attribute.a:rison', "it's!"))).toBe("'it!'s!!'");
+    expect(filled('attribute.a:jsurl', 'a b/$é€.-_')).toBe('a*20b*2f*24*e9**20ac.-_');
+    expect(filled('start:iso:jsurl', '')).toBe('2023-11-14T22*3a13*3a20.123Z');
   });
 
   it('shows a link only if it has all values', () => {

@@ -6,7 +6,7 @@ import type { LinkTemplate, SpanDetail } from '../api/types';
 export interface LinkSubject {
   start: bigint;
   end: bigint;
-  /** Of a search: its text in TraceQL. */
+  /** Of a search: its text in TraceQL. Of others: what `query` of the template gives. */
   query?: string;
   /** Of a span: */
   traceId?: string;
@@ -40,14 +40,37 @@ export function linksFor(templates: readonly LinkTemplate[], on: LinkTemplate['o
 /** The address of a template with the values of a subject, or "" if one is missing. Only http, https and mailto are followed. */
 export function fillLink(template: LinkTemplate, subject: LinkSubject): string {
   if (template.requires.some((name) => valueOf(name, subject) === '')) return '';
+  const margin = BigInt(template.margin);
+  const wider = { ...subject, start: subject.start - margin, end: subject.end + margin };
+  if (template.query) wider.query = fill(template.query, wider, (value) => value);
+  const href = fill(template.url, wider, encode);
+  return isAllowed(href) ? href : '';
+}
+
+/** A text with the values of its placeholders, or "" if one is missing. Other text in braces stays; the server has the same expression. */
+function fill(text: string, subject: LinkSubject, encoded: (value: string) => string): string {
   let complete = true;
-  const href = template.url.replace(/\{([^{}]*)\}/g, (_, name: string) => {
+  const filled = text.replace(/\{([A-Za-z]+(?:[.:][^{}]*)?)\}/g, (_, placeholder: string) => {
+    const [, name, quoting] = /^(.*?)(?::(json|rison|jsurl))?$/.exec(placeholder)!;
     const value = valueOf(name, subject);
     // Such a value would lead to another folder of the server.
     if (value === '' || value === '.' || value === '..') complete = false;
-    return encode(value);
+    return quoting === 'jsurl' ? jsurl(value) : encoded(quoting === 'json' ? JSON.stringify(value) : quoting ? rison(value) : value);
   });
-  return complete && isAllowed(href) ? href : '';
+  return complete ? filled : '';
+}
+
+/** A string of Rison, a format of objects in addresses. */
+function rison(value: string): string {
+  return `'${value.replace(/[!']/g, '!$&')}'`;
+}
+
+/** A string of https://github.com/Sage/jsurl without its quote: safe in an address, where it must not be encoded again. */
+function jsurl(value: string): string {
+  return value.replace(/[^\w.-]/g, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 256 ? '*' + code.toString(16).padStart(2, '0') : '**' + code.toString(16).padStart(4, '0');
+  });
 }
 
 function isAllowed(href: string): boolean {
@@ -72,7 +95,7 @@ function valueOf(name: string, s: LinkSubject): string {
   if (name.startsWith('resource.')) return attribute(s.resource, name.slice('resource.'.length));
   const [base, unit = 'ms'] = name.split(':');
   switch (base) {
-    case 'query': return s.query && unit === 'json' ? JSON.stringify(s.query) : s.query ?? '';
+    case 'query': return s.query ?? '';
     case 'traceId': return s.traceId ?? '';
     case 'spanId': return s.spanId ?? '';
     case 'service': return s.service ?? '';

@@ -189,6 +189,6 @@ test('link templates are offered while there are none', () => visit(`/trace/${kn
   const details = page.getByRole('complementary', { name: 'Span details' });
   await details.getByRole('button', { name: 'Actions on the span' }).click();
   await details.getByRole('menuitem', { name: 'Link to logs or dashboards' }).click();
-  await details.getByText('link_templates:').waitFor();
+  await details.getByText('- loki: https://grafana.example.com').waitFor();
   await details.getByRole('tab', { name: 'Logs, links', selected: true }).waitFor();
 }));

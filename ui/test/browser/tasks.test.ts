@@ -111,5 +111,5 @@ task('the logs of a span', 3, async (page, click) => {
   await click(page.getByRole('row').filter({ hasText: 'POST /v1/charges' }).first());
   const details = page.getByRole('complementary', { name: 'Span details' });
   await click(details.getByRole('tab', { name: 'Logs, links' }));
-  await details.getByText('link_templates:').waitFor();
+  await details.getByText('- loki: https://grafana.example.com').waitFor();
 });

@@ -1,6 +1,6 @@
 // The views of a trace beside its timeline, links to other systems, and searches by example: by keyboard.
 
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { choose, connect, newPage, pointAt } from './browser.ts';
 import { allInOne, Program } from './program.ts';
@@ -13,7 +13,7 @@ const trace = traceID();
 const [slow, fast] = [spanID(), spanID()];
 const hostile = `javascript:alert(1)//"><img src=x onerror=alert(2)>'\r\n@evil.example`;
 
-const templates = `link_templates: [
+const templates = `links: [loki: "https://grafana.example", {victorialogs: "https://lines.example", name: Lines}], link_templates: [
     {name: Logs, url: "https://logs.example/?trace={traceId}&span={spanId}"},
     {name: Order, on: attribute, key: order.id, url: "https://shop.example/orders/{attribute.order.id}#top"},
     {name: Tenant, url: "https://shop.example/tenants/{attribute.tenant}"},
@@ -183,11 +183,30 @@ test('a search links to other systems', async () => {
   await page.context().close();
 });
 
+test('spans, traces and services link to logs with one line of configuration', async () => {
+  const { page, problems } = await openTab(`?span=${slow}`);
+  const query = async (within: Locator): Promise<string> => {
+    const href = (await within.getByRole('link', { name: 'Loki' }).getAttribute('href'))!;
+    return (JSON.parse(new URL(href).searchParams.get('panes')!) as { a: { queries: { expr: string }[] } }).a.queries[0].expr;
+  };
+  expect(await query(details(page))).toContain(`{service_name="payment"} | label_format in_line=\`{{ contains "${trace}" __line__ }}\``);
+  await page.getByRole('button', { name: 'Links', exact: true }).click(); // more than two
+  expect(await query(page.getByRole('dialog').or(page.locator('header')))).toContain('{service_name=~".+"}');
+  await page.goto(`${url}/services/payment`);
+  await page.getByRole('link', { name: 'Lines' }).waitFor();
+  expect(await query(page.getByRole('main'))).toBe('{service_name="payment"}');
+  await page.goto(`${url}/services/payment?from=2026-01-02T03:00:00Z&to=2026-01-02T04:00:00Z`); // without spans
+  await expect.poll(() => page.getByRole('link', { name: 'Lines' }).getAttribute('href')).toContain('g0.range_input=3600s&g0.end_input=2026-01-02T04%3A00%3A00.000Z');
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
+
 test('links of templates hold nothing that a hostile value adds', async () => {
   const { page, problems } = await openTab(`?span=${slow}`);
   const order = details(page).getByRole('link', { name: 'Order', exact: true });
   await order.waitFor();
-  for (const [name, element] of Object.entries({ order, logs: details(page).getByRole('link', { name: 'Logs' }), dashboard: page.getByRole('banner').or(page.locator('header')).getByRole('link', { name: 'Dashboard' }) })) {
+  await page.getByRole('button', { name: 'Links', exact: true }).click(); // of the trace
+  for (const [name, element] of Object.entries({ order, logs: details(page).getByRole('link', { name: 'Logs' }), dashboard: page.getByRole('link', { name: 'Dashboard' }) })) {
     await expect.poll(() => element.getAttribute('rel'), { message: name }).toBe('noopener noreferrer');
     await expect.poll(() => element.getAttribute('target'), { message: name }).toBe('_blank');
   }

@@ -23,7 +23,7 @@ type API struct {
 	version httpapi.Version
 	tail    live.Config
 	tenancy bool
-	links   []linktemplate.Template
+	links   []linktemplate.ForUI
 	intake  func() status.Intake // nil: this process receives nothing
 	demo    func() bool          // nil: no demo data
 }
@@ -43,10 +43,10 @@ type Options struct {
 
 // New returns the API over a backend.
 func New(b *core.Backend, o Options) *API {
-	a := &API{backend: b, version: o.Version, tail: o.Tail, tenancy: o.Tenancy, links: []linktemplate.Template{}, intake: o.Intake,
+	a := &API{backend: b, version: o.Version, tail: o.Tail, tenancy: o.Tenancy, links: []linktemplate.ForUI{}, intake: o.Intake,
 		demo: o.Demo}
 	for _, l := range o.Links {
-		a.links = append(a.links, l.Normalized())
+		a.links = append(a.links, l.ForUI())
 	}
 	return a
 }

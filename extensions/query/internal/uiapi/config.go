@@ -15,12 +15,12 @@ import (
 // configAnswer is the data of GET /api/ui/v1/config: the data that the UI needs before its first
 // query.
 type configAnswer struct {
-	Version         httpapi.Version         `json:"version"`
-	Capabilities    capabilities            `json:"capabilities"`
-	DefaultLookback int64                   `json:"defaultLookback"`
-	Limits          limits                  `json:"limits"`
-	Language        language                `json:"language"`
-	Links           []linktemplate.Template `json:"links"`
+	Version         httpapi.Version      `json:"version"`
+	Capabilities    capabilities         `json:"capabilities"`
+	DefaultLookback int64                `json:"defaultLookback"`
+	Limits          limits               `json:"limits"`
+	Language        language             `json:"language"`
+	Links           []linktemplate.ForUI `json:"links"`
 }
 
 // capabilities say which features the store and the configuration support.

@@ -4,12 +4,14 @@ import type { ServiceMap } from '../../api/map';
 import type { OneService, RoleName } from '../../api/service';
 import type { Changes } from '../../api/types';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
-import { capable } from '../../shell/config';
+import { capable, config } from '../../shell/config';
+import { ExternalLinks } from '../../shell/external-links';
 import { Mark } from '../../shell/icons';
 import { IncidentCards } from '../../incidents/card';
 import { rangeOf } from '../../incidents/links';
 import { iso, millis, short, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
+import { linksFor } from '../../shell/link-templates';
 import { isRelative } from '../../shell/range';
 import { serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
@@ -72,7 +74,8 @@ interface ServiceProps {
 function Service({ name, answer, data, changes, map, incidents, expecting }: ServiceProps) {
   const facets = useFacets(name, data.start, data.end);
   const main = mainRole(data);
-  if (!main) return <Nothing name={name} answer={answer} map={map} />;
+  const links = <ExternalLinks links={linksFor(config.value?.links ?? [], 'service', { service: name, start: BigInt(data.start), end: BigInt(data.end) })} />;
+  if (!main) return <Nothing name={name} answer={answer} map={map} links={links} />;
   const services = asServices(data, name, main);
   const health = judge(services)[0];
   const at = (ms: number): string => time(ms, zone.value, millis(data.end), 0);
@@ -91,6 +94,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
       <Progress active={answer.loading} label={t('Loading the service')} />
       <Head name={name} role={main.role} errors={main.total.summary.errors > 0} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={expecting || told}>
         <Facts service={name} data={facets.data} end={data.end} version={version} />
+        {links}
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
@@ -162,12 +166,12 @@ function Blank({ name, answer }: { name: string; answer: RequestState<OneService
 }
 
 /** A service without spans in the range. */
-function Nothing({ name, answer, map }: { name: string; answer: RequestState<OneService>; map: RequestState<ServiceMap> }) {
+function Nothing({ name, answer, map, links }: { name: string; answer: RequestState<OneService>; map: RequestState<ServiceMap>; links: ComponentChildren }) {
   const peer = !!map.data?.nodes.name.some((n, i) => n === name && map.data!.nodes.peer[i]);
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
-      <Head name={name} />
+      <Head name={name}>{links}</Head>
       <div class={css.notice}>
         <Empty title={peer ? t('This system sends no spans. Other services name it as the system that they call.') : t('This service has no spans in this time range.')}>
           <WiderRanges of={{ page: 'service', name }} />

@@ -67,9 +67,8 @@ export function Links({ state, detail }: { state: TraceState; detail: SpanDetail
 
 const example = `extensions:
   query:
-    link_templates:
-      - name: Logs
-        url: https://logs.example.com/?trace={traceId}&span={spanId}&from={start:iso}&to={end:iso}`;
+    links:
+      - loki: https://grafana.example.com`;
 
 /** What to write so that spans link to other systems, while no such link is configured. */
 function NoTemplates({ state }: { state: TraceState }) {
@@ -77,8 +76,8 @@ function NoTemplates({ state }: { state: TraceState }) {
   return (
     <>
       <h3 class={css.group}>{t('Links to logs, dashboards or tickets')}</h3>
-      <p class={css.nothing}><Text of="The server has no link template. Add one to its configuration, for example for logs; {more} describes what else a URL can contain." more={<a href="docs/link-templates.html" target="_blank" rel="noopener">{t('Links to other systems')}</a>} /></p>
-      <div class={code.code}><pre tabIndex={0} role="region" aria-label={t('Example of a link template')}>{example}</pre></div>
+      <p class={css.nothing}><Text of="The server links to no other system. Add one to its configuration, for example logs in Loki; {more} lists others and describes templates." more={<a href="docs/link-templates.html" target="_blank" rel="noopener">{t('Links to other systems')}</a>} /></p>
+      <div class={code.code}><pre tabIndex={0} role="region" aria-label={t('Example of a link')}>{example}</pre></div>
       <Button icon="copy" onClick={() => void copy(example, t('Example'))}>{t('Copy the example')}</Button>
     </>
   );
