@@ -50,6 +50,7 @@ type Aggregation struct {
 	MaxSpans  int           // maximum number to examine; 0 or above Limits.Aggregated means Limits.Aggregated
 	MaxTime   time.Duration // 0: Limits.Timeout
 	OfErrors  bool          // MaxSpans is Limits.ErrorScan, which is higher because failed spans are rare
+	Parts     int           // number of aggregations that share the maximum, of parts of a time range; 0 means 1
 }
 
 // Check returns an error if the store does not support the aggregation.
@@ -75,6 +76,7 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	if a.OfErrors {
 		q.Budget.Spans = s.backend.opts.Limits.ErrorScan
 	}
+	q.Budget.Spans = max(q.Budget.Spans/max(a.Parts, 1), 1)
 	if a.MaxSpans > 0 {
 		q.Budget.Spans = min(a.MaxSpans, q.Budget.Spans)
 	}

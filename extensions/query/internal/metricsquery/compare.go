@@ -51,9 +51,10 @@ func (r *run) compare(s *traceql.MetricsStage) ([]Series, error) {
 
 // sides counts the values of all attributes in the selection and in the rest of the spans of a time
 // range. The result has at least the values of compare(...) that are the most frequent ones of all
-// samples.
+// samples, or says that it may lack some.
 func (r *run) sides(s *traceql.MetricsStage, w core.Window) (selected, rest []tracestore.Facet, err error) {
 	agg, c := r.aggregation(s.Set, w), &s.Compare
+	agg.Parts = len(r.times)
 	selection := tracestore.Selection{}
 	if c.To > 0 {
 		selection.From, selection.To = time.Unix(0, int64(min(c.From, math.MaxInt64))), time.Unix(0, int64(min(c.To, math.MaxInt64)))
@@ -64,7 +65,10 @@ func (r *run) sides(s *traceql.MetricsStage, w core.Window) (selected, rest []tr
 	}
 	of := agg
 	of.Where = tracestore.And{agg.Where, where}
-	of.Spec.Facets = tracestore.FacetQuery{Values: c.Top, All: len(r.times) > 1}
+	of.Spec.Facets = tracestore.FacetQuery{Values: c.Top}
+	if len(r.times) > 1 { // a value that is frequent in all samples together may be less so in one
+		of.Spec.Facets.Values = tracestore.MaxFacetValues
+	}
 	if selected, err = r.facets(of); err != nil {
 		return nil, nil, err
 	}
@@ -128,6 +132,9 @@ func (r *run) count(agg *core.Aggregation) ([]tracestore.Facet, error) {
 	list := found.Facets.Facets
 	for i := range list {
 		f := &list[i]
+		if n := len(f.Values); n == tracestore.MaxFacetValues && f.Distinct > n && f.Values[n-1].Count > 1 {
+			r.note(fmt.Sprintf("values are left out of attributes that have more than %d in a sample", n))
+		}
 		f.Spans, f.Selected = scaled(f.Spans, share), scaled(f.Selected, share)
 		for j := range f.Values {
 			v := &f.Values[j]

@@ -94,6 +94,7 @@ type run struct {
 	times     []time.Time
 	exemplars int // maximum number for one function
 	partial   []string
+	share     float64 // the smallest share of the spans that was examined for samples
 	scanned   int
 }
 
@@ -103,7 +104,8 @@ func Run(slot *core.Slot, q *Query) (Result, error) {
 	if !ok {
 		return Result{}, errNoStore
 	}
-	r := run{Query: q, slot: slot, store: store, times: q.Times(), exemplars: min(q.Exemplars, MaxExemplars) / max(stages(q.Expr), 1)}
+	r := run{Query: q, slot: slot, store: store, times: q.Times(), exemplars: min(q.Exemplars, MaxExemplars) / max(stages(q.Expr), 1),
+		share: 1}
 	list, err := r.eval(q.Expr)
 	if err != nil {
 		return Result{}, err
@@ -112,6 +114,10 @@ func Run(slot *core.Slot, q *Query) (Result, error) {
 	if len(list) > limit {
 		r.note(fmt.Sprintf("%d of %d series are returned (max_metrics_series); use topk or more conditions", limit, len(list)))
 		list = list[:limit]
+	}
+	if r.share < 1 {
+		r.note("samples are estimates from " + strconv.FormatFloat(100*r.share, 'g', 3, 64) +
+			" % of the spans (max_aggregated_spans); use a shorter time range or more conditions")
 	}
 	sortSeries(list)
 	return Result{Times: r.times, Series: list, Partial: strings.Join(r.partial, "; "), Scanned: r.scanned}, nil
@@ -178,11 +184,8 @@ func (r *run) math(e *traceql.MetricsMath) ([]Series, error) {
 	return calculate(e.Op, a, b), err
 }
 
-// estimate says that samples are estimates, if they are.
+// estimate notes which share of the spans was examined, and why others were not.
 func (r *run) estimate(share float64, reasons tracestore.Reasons) {
-	if share < 1 {
-		r.note("samples are estimates from " + strconv.FormatFloat(100*share, 'g', 3, 64) +
-			" % of the spans (max_aggregated_spans); use a shorter time range or more conditions")
-	}
+	r.share = min(r.share, share)
 	r.note(core.IncompleteMessage(reasons))
 }

@@ -1,6 +1,7 @@
 package tempo
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -21,6 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/internal/wire/streaming"
 	"github.com/tracing-backend/tracing/pipeline/soak"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // metricSpan is a span as metrics queries count it.
@@ -330,6 +332,56 @@ func TestCompareValues(t *testing.T) {
 				t.Errorf("%s: %q, want %q", q, got, want)
 			}
 		}
+	}
+}
+
+// TestCompareMany checks what compare(...) says about attributes with very many values.
+func TestCompareMany(t *testing.T) {
+	var texts []string
+	for i := range 2 * (tracestore.MaxFacetValues + 1) {
+		texts = append(texts, fmt.Sprintf("%d m=%d", 1+i%60, i/2))
+	}
+	store := querytest.FullStore{Store: querytest.NewStore(spansAt(t, texts...))}
+	const q = `{} | compare({ .m = "1" })`
+	if got := series30(t, api(t, store), q, 0); got.Message != "" {
+		t.Errorf("message %q", got.Message)
+	}
+	for i := range texts {
+		texts[i] = fmt.Sprintf("1 m=%d", i/2)
+	}
+	store = querytest.FullStore{Store: querytest.NewStore(spansAt(t, texts...))}
+	const want = "values are left out of attributes that have more than 1000 in a sample"
+	if got := series30(t, api(t, store), q, 0).Message; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+}
+
+// sampledStore examines a sample of the spans, another share each time.
+type sampledStore struct {
+	querytest.FullStore
+	budgets []int
+}
+
+func (s *sampledStore) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	s.budgets = append(s.budgets, q.Budget.Spans)
+	found, err := s.FullStore.Aggregate(ctx, q, a)
+	if found.Facets != nil {
+		found.Facets.Share = 0.2 + 0.01*float64(len(s.budgets))
+	}
+	return found, err
+}
+
+// TestCompareSample checks that the samples of compare(...) share the limit of examined spans, and
+// that the response states the smallest share of them once.
+func TestCompareSample(t *testing.T) {
+	store := &sampledStore{FullStore: querytest.FullStore{Store: querytest.NewStore(spansAt(t, "1 m=a", "31 m=b"))}}
+	got := series30(t, api(t, store, func(o *core.Options) { o.Limits.Aggregated = 300 }), `{} | compare({ .m = "a" })`, 0)
+	const want = "samples are estimates from 21 % of the spans (max_aggregated_spans); use a shorter time range or more conditions"
+	if got.Message != want {
+		t.Errorf("message %q, want %q", got.Message, want)
+	}
+	if store.budgets[0] != 100 {
+		t.Errorf("budget of %d spans for each of 3 samples, want 100", store.budgets[0])
 	}
 }
 
