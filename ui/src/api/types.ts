@@ -62,7 +62,7 @@ export interface LinkTemplate {
   requires: string[];
   /** Text with placeholders for `{query}`, or "". */
   query: string;
-  /** Nanoseconds by which times begin earlier and end later. */
+  /** Nanoseconds that are subtracted from `{start}` and added to `{end}`. */
   margin: number;
 }
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import type { LinkTemplate } from '../api/types';
 import { fillLink, type LinkSubject } from './link-templates';
 
-// The templates of the server's gallery, and the addresses that the UI makes of them: golden files of the server, whose tests read the
-// queries in them with parsers of the systems (UPDATE=1 writes the addresses).
+// The templates of the server's gallery, and the addresses that the UI makes of them: golden files, which tests of the server read too.
+// UPDATE=1 writes the addresses.
 const folder = new URL('../../../extensions/query/internal/uiapi/linktemplate/testdata/', import.meta.url);
 const templates = JSON.parse(readFileSync(new URL('gallery.json', folder), 'utf8')) as LinkTemplate[];
 

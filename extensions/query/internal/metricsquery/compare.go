@@ -132,8 +132,9 @@ func (r *run) count(agg *core.Aggregation) ([]tracestore.Facet, error) {
 	list := found.Facets.Facets
 	for i := range list {
 		f := &list[i]
-		if n := len(f.Values); n == tracestore.MaxFacetValues && f.Distinct > n && f.Values[n-1].Count > 1 {
-			r.note(fmt.Sprintf("values are left out of attributes that have more than %d in a sample", n))
+		// Values that occur once in a sample are not worth a note: there may be one for each span.
+		if n := len(f.Values); len(r.times) > 1 && f.Distinct > n && f.Values[n-1].Count > 1 {
+			r.note(fmt.Sprintf("rare values are left out of attributes with more than %d values in a sample", n))
 		}
 		f.Spans, f.Selected = scaled(f.Spans, share), scaled(f.Selected, share)
 		for j := range f.Values {

@@ -350,7 +350,7 @@ func TestCompareMany(t *testing.T) {
 		texts[i] = fmt.Sprintf("1 m=%d", i/2)
 	}
 	store = querytest.FullStore{Store: querytest.NewStore(spansAt(t, texts...))}
-	const want = "values are left out of attributes that have more than 1000 in a sample"
+	const want = "rare values are left out of attributes with more than 1000 values in a sample"
 	if got := series30(t, api(t, store), q, 0).Message; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}

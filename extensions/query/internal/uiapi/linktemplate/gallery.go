@@ -1,13 +1,13 @@
 package linktemplate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -85,18 +85,17 @@ func (l *Link) Validate() error {
 		strings.ContainsAny(s.address, "{}") {
 		return pipeline.BadKey(s.key, "%q is not the address of a server, such as https://%s.example.com", s.address, s.key)
 	}
-	if s.key != "cloudwatch" {
-		if s.key == "victorialogs" && l.Source != "" {
-			return pipeline.BadKey("source", "must be empty for victorialogs, which searches all logs")
-		}
-		return nil
-	}
 	var errs []error
-	if region(s.address) == "" {
-		errs = append(errs, pipeline.BadKey(s.key, "%q has no region; write, for example, https://eu-west-1.console.aws.amazon.com", s.address))
-	}
-	if l.Source == "" {
+	switch {
+	case strings.ContainsAny(l.Source, "{}"):
+		errs = append(errs, pipeline.BadKey("source", "%q contains a brace; placeholders are possible only in link_templates", l.Source))
+	case s.key == "victorialogs" && l.Source != "":
+		errs = append(errs, pipeline.BadKey("source", "must be empty for victorialogs, which searches all logs"))
+	case s.key == "cloudwatch" && l.Source == "":
 		errs = append(errs, pipeline.BadKey("source", "must be set to the log group"))
+	}
+	if s.key == "cloudwatch" && region(s.address) == "" {
+		errs = append(errs, pipeline.BadKey(s.key, "%q has no region; write, for example, https://eu-west-1.console.aws.amazon.com", s.address))
 	}
 	return errors.Join(errs...)
 }
@@ -109,10 +108,7 @@ func Templates(links []Link) (all []Template) {
 			continue
 		}
 		for _, t := range s.templates(strings.TrimSuffix(s.address, "/"), links[i].Source) {
-			t.Name = s.name
-			if links[i].Name != "" {
-				t.Name = links[i].Name
-			}
+			t.Name = cmp.Or(links[i].Name, s.name)
 			all = append(all, t)
 		}
 	}
@@ -136,9 +132,6 @@ func logs(address, ofSpan, ofTrace, ofService string) []Template {
 // object besides refId and datasource, with placeholders.
 // Source: https://grafana.com/docs/grafana/latest/explore/get-started-with-explore/#share-explore-urls.
 func explore(address, kind, source, members string) string {
-	if source == "" {
-		source = strings.TrimSuffix(strings.TrimPrefix(kind, "grafana-"), "-datasource")
-	}
 	name := quote(source)
 	return address + "/explore?schemaVersion=1&panes=" + encode(`{"a":{"datasource":`+name+`,"queries":[{"refId":"A","datasource":{"type":"`+
 		kind+`","uid":`+name+`},`+members+`}],"range":{"from":"{start}","to":"{end}"}}}`)
@@ -169,12 +162,13 @@ func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text
 // own links from traces to logs.
 func loki(address, source string) []Template {
 	const ofTrace = " | label_format in_line=`{{ contains {traceId:json} __line__ }}` | trace_id={traceId:json} or in_line=\"true\""
-	return logs(explore(address, "loki", source, `"expr":{query:json}`),
+	return logs(explore(address, "loki", cmp.Or(source, "loki"), `"expr":{query:json}`),
 		`{service_name={service:json}}`+ofTrace, `{service_name=~".+"}`+ofTrace, `{service_name={service:json}}`)
 }
 
-// The queries of Kibana and OpenSearch Dashboards are in KQL, their addresses in Rison. The fields
-// are those of OTLP, of the Elastic Common Schema and of Data Prepper.
+// The queries of Kibana and OpenSearch Dashboards are in KQL, and their addresses contain Rison.
+// Exporters name the fields differently: OTLP (trace_id), the Elastic Common Schema (trace.id) and
+// Data Prepper (traceId).
 
 func kibana(address, source string) []Template {
 	const ofTrace = `(trace.id: {traceId:json} or trace_id: {traceId:json})`
@@ -221,14 +215,14 @@ func datadog(address, source string) []Template {
 }
 
 // cloudWatch links to Logs Insights, whose address contains an object in the format of
-// https://github.com/Sage/jsurl, with % written as $. Lines of CloudWatch name no service.
+// https://github.com/Sage/jsurl. Lines of CloudWatch name no service.
 func cloudWatch(address, source string) []Template {
 	to := address + "/cloudwatch/home?region=" + region(address) + "#logsV2:logs-insights$3FqueryDetail$3D" +
-		"~(end~'{end:iso:jsurl}~start~'{start:iso:jsurl}~timeType~'ABSOLUTE~tz~'UTC~editorString~'{query:jsurl}~source~(~'" + jsurl(source) + "))"
-	return logs(to, cloudWatchQuery, cloudWatchQuery, "")[:2]
+		"~(end~'{end:iso:jsurl}~start~'{start:iso:jsurl}~timeType~'ABSOLUTE~tz~'UTC~editorString~'{query:jsurl}~source~(~'" +
+		strings.ReplaceAll(escape(source), "%", "*") + "))" // names of log groups are ASCII
+	const query = `fields @timestamp, @message | filter @message like {traceId:json} | sort @timestamp | limit 1000`
+	return []Template{{URL: to, Query: query, Margin: around}, {On: OnTrace, URL: to, Query: query, Margin: around}}
 }
-
-const cloudWatchQuery = `fields @timestamp, @message | filter @message like {traceId:json} | sort @timestamp | limit 1000`
 
 // region returns the first part of the host of the AWS console, or "" if there is none.
 func region(address string) string {
@@ -243,30 +237,15 @@ func region(address string) string {
 	return name
 }
 
-// jsurl escapes a text like the UI's {query:jsurl}.
-func jsurl(text string) string {
-	var b strings.Builder
-	for _, c := range utf16.Encode([]rune(text)) {
-		switch {
-		case c < 128 && strings.ContainsRune("-._", rune(c)) || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z':
-			b.WriteByte(byte(c))
-		case c < 256:
-			fmt.Fprintf(&b, "*%02x", c)
-		default:
-			fmt.Fprintf(&b, "**%04x", c)
-		}
-	}
-	return b.String()
-}
-
 func victoriaLogs(address, _ string) []Template {
 	const ofTrace = `trace_id:={traceId:json}`
 	return logs(address+"/select/vmui/#/?query={query}&g0.range_input={duration:s}s&g0.end_input={end:iso}&g0.relative_time=none",
 		ofTrace+` "service.name":={service:json}`, ofTrace, `"service.name":={service:json}`)
 }
 
+// prometheus shows an hour before and after a span, because a rate needs several scrapes.
 func prometheus(address, source string) []Template {
-	to := explore(address, "prometheus", source, `"expr":{query:json}`)
+	to := explore(address, "prometheus", cmp.Or(source, "prometheus"), `"expr":{query:json}`)
 	const rate = `sum by (status_code) (rate(traces_span_metrics_calls_total{service_name={service:json}%s}[$__rate_interval]))`
 	return []Template{
 		{URL: to, Query: fmt.Sprintf(rate, `,span_name={operation:json}`), Margin: pipeline.Duration(time.Hour)},
@@ -277,6 +256,7 @@ func prometheus(address, source string) []Template {
 func pyroscope(address, source string) []Template {
 	const members = `"queryType":"profile","profileTypeId":"process_cpu:cpu:nanoseconds:cpu:nanoseconds","labelSelector":{query:json}`
 	const kind, ofService = "grafana-pyroscope-datasource", `{service_name={service:json}}`
+	source = cmp.Or(source, "pyroscope")
 	return []Template{
 		{URL: explore(address, kind, source, members+`,"spanSelector":[{attribute.pyroscope.profile.id:json}]`), Query: ofService,
 			Margin: around},
@@ -285,6 +265,6 @@ func pyroscope(address, source string) []Template {
 }
 
 func grafana(address, source string) []Template {
-	to := explore(address, "tempo", source, `"queryType":"traceql","query":{query:json}`)
+	to := explore(address, "tempo", cmp.Or(source, "tempo"), `"queryType":"traceql","query":{query:json}`)
 	return []Template{{On: OnTrace, URL: to, Query: "{traceId}", Margin: around}, {On: OnSearch, URL: to}}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,6 +79,7 @@ func TestInvalidLinks(t *testing.T) {
 	f(Link{CloudWatch: "https://console.aws.amazon.com", Source: "a"}, "cloudwatch", "has no region")
 	f(Link{CloudWatch: "https://eu-west-1.console.aws.amazon.com"}, "source", "must be set to the log group")
 	f(Link{VictoriaLogs: "https://a", Source: "b"}, "source", "must be empty")
+	f(Link{Splunk: "https://a", Source: "{service}"}, "source", "contains a brace")
 }
 
 // filled is a link of the golden file of addresses.
@@ -95,40 +97,54 @@ func filledLinks(t *testing.T) (links []filled) {
 	return slices.DeleteFunc(links, func(l filled) bool { return l.URL == "" })
 }
 
-// TestFilledLinks checks what reaches each system: its address, and times and queries with the
-// values that they were made of.
+// TestFilledLinks checks that the addresses are escaped, and that the query of each link contains
+// the service that it was made of, as a quoted string.
 func TestFilledLinks(t *testing.T) {
 	for _, l := range filledLinks(t) {
 		u, err := url.Parse(l.URL)
+		if err != nil || u.Host == "" || strings.ContainsAny(l.URL, "{}\"`\\ ") {
+			t.Errorf("%s %s: %s: %v", l.Name, l.On, l.URL, err)
+			continue
+		}
+		text, err := url.PathUnescape(u.RawQuery + "#" + u.EscapedFragment())
 		if err != nil {
-			t.Errorf("%s: %v", l.URL, err)
+			t.Errorf("%s %s: %v", l.Name, l.On, err)
 			continue
 		}
-		if u.Host == "" || strings.ContainsAny(l.URL, "{}\"`\\ ") {
-			t.Errorf("%s %s: %s", l.Name, l.On, l.URL)
+		switch l.Name {
+		case "Kibana", "OpenSearch":
+			text = strings.NewReplacer("!!", "!", "!'", "'").Replace(text)
+		case "Loki", "Prometheus", "Pyroscope", "Grafana":
+			text = queryOfPanes(t, u.Query().Get("panes"))
 		}
-		panes := u.Query().Get("panes")
-		if panes == "" {
-			continue
-		}
-		var explore struct {
-			A struct {
-				Datasource string
-				Queries    []struct {
-					Datasource                 struct{ Type, UID string }
-					Expr, LabelSelector, Query string
-				}
-				Range struct{ From, To string }
-			}
-		}
-		if err := json.Unmarshal([]byte(panes), &explore); err != nil || len(explore.A.Queries) != 1 {
-			t.Errorf("%s %s: %v in %s", l.Name, l.On, err, panes)
-			continue
-		}
-		q := explore.A.Queries[0]
-		if explore.A.Datasource == "" || q.Datasource.UID != explore.A.Datasource || q.Datasource.Type == "" ||
-			q.Expr+q.LabelSelector+q.Query == "" || explore.A.Range.From == "" || explore.A.Range.To == "" {
-			t.Errorf("%s %s: %s", l.Name, l.On, panes)
+		hasService := l.On != OnTrace && l.On != OnSearch && l.Name != "CloudWatch"
+		if want := strconv.Quote(l.Service); hasService && !strings.Contains(text, want) {
+			t.Errorf("%s %s: no %s in %s", l.Name, l.On, want, text)
 		}
 	}
+}
+
+// queryOfPanes returns the query in the parameter of Grafana's page Explore.
+func queryOfPanes(t *testing.T, panes string) string {
+	t.Helper()
+	var explore struct {
+		A struct {
+			Datasource string
+			Queries    []struct {
+				Datasource                 struct{ Type, UID string }
+				Expr, LabelSelector, Query string
+			}
+			Range struct{ From, To string }
+		}
+	}
+	if err := json.Unmarshal([]byte(panes), &explore); err != nil || len(explore.A.Queries) != 1 {
+		t.Errorf("%v in %s", err, panes)
+		return ""
+	}
+	q := explore.A.Queries[0]
+	if explore.A.Datasource == "" || q.Datasource.UID != explore.A.Datasource || q.Datasource.Type == "" ||
+		q.Expr+q.LabelSelector+q.Query == "" || explore.A.Range.From == "" || explore.A.Range.To == "" {
+		t.Errorf("a part is missing in %s", panes)
+	}
+	return q.Expr + q.LabelSelector + q.Query
 }

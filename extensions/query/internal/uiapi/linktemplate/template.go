@@ -21,7 +21,7 @@ type Template struct {
 	Key      string            `yaml:"key" json:"key" doc:"Attribute of the span or its resource for on: attribute, for example host.name."`
 	Requires []string          `yaml:"requires" json:"requires" doc:"Further attributes without which the link is not shown: attribute.KEY or resource.KEY."`
 	Query    string            `yaml:"query" json:"query" doc:"Text with placeholders for the placeholder {query} of the address, such as trace_id={traceId:json}. Other text in braces stays as it is."`
-	Margin   pipeline.Duration `yaml:"margin" json:"-" doc:"Time by which the times of the placeholders begin earlier and end later."`
+	Margin   pipeline.Duration `yaml:"margin" json:"-" doc:"Time that is subtracted from {start} and added to {end}, for example because logs are written late."`
 }
 
 // ForUI is a template in the response of /api/ui/v1/config.
@@ -149,6 +149,10 @@ func (t *Template) fillURL() (filled string, first int, err error) {
 // of the query. The web UI has the same expression.
 var inQuery = regexp.MustCompile(`\{([A-Za-z]+(?:[.:][^{}]*)?)\}`)
 
+// quoting matches the suffix of a placeholder that quotes or escapes its value. The web UI has the
+// same list.
+var quoting = regexp.MustCompile(`:(json|rison|jsurl)$`)
+
 func (t *Template) checkQuery() error {
 	if t.Query == "" {
 		return nil
@@ -173,17 +177,13 @@ var (
 	times     = map[string][]string{
 		"start": {"s", "ms", "us", "ns", "iso"}, "end": {"s", "ms", "us", "ns", "iso"}, "duration": {"s", "ms", "us", "ns"},
 	}
-	// quotings are the suffixes of placeholders that put a value into quotes or escape it.
-	quotings = []string{":json", ":rison", ":jsurl"}
 )
 
 // checkPlaceholder checks the name of a placeholder. withQuery means that {query} has a value.
 func (t *Template) checkPlaceholder(placeholder string, withQuery bool) error {
-	name := placeholder
-	for _, q := range quotings {
-		name = strings.TrimSuffix(name, q)
-	}
+	name := quoting.ReplaceAllString(placeholder, "")
 	switch {
+	case quoting.MatchString(name): // two of them
 	case name == "query" && withQuery, name == "service" && t.On == OnService,
 		t.hasAttributes() && (slices.Contains(spanNames, name) || isAttribute(name)):
 		return nil

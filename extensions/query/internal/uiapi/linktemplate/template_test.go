@@ -27,6 +27,7 @@ func TestValidTemplates(t *testing.T) {
 		{Name: "a", URL: "https://a/", On: OnTrace}, {Name: "a", URL: "https://a/", On: OnSpan, Requires: []string{"attribute.x", "resource.y"}},
 		{Name: "a", URL: "https://a/", On: OnAttribute, Key: "host.name"},
 		{Name: "a", URL: "https://a/?q={query}&json={query:json}&from={start}&to={end:iso}&for={duration:s}", On: OnSearch},
+		{Name: "a", URL: "https://a/?q={query:rison}&to={end:iso:jsurl}", Query: "{job=\"a\", s={service:json}} {{ x }} {}", On: OnService},
 	} {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
@@ -64,6 +65,12 @@ func TestInvalidTemplates(t *testing.T) {
 	f(link("https://exa mple.com/"), "url", "is not an address")
 	f(Template{Name: "a", URL: "https://a/", On: "link"}, "on", `"link" is not a place for links`)
 	f(link("https://a/{query}"), "url", "unknown placeholder {query}; use {traceId}")
+	f(link("https://a/{service:json:rison}"), "url", "unknown placeholder {service:json:rison}")
+	f(link("https://a/{start:json:iso}"), "url", "unknown unit in placeholder {start:json:iso}")
+	f(Template{Name: "a", URL: "https://a/{query}", Query: "{traceid}"}, "query", "unknown placeholder {traceid}; use {traceId}")
+	f(Template{Name: "a", URL: "https://a/{traceId}", Query: "a"}, "query", "which url does not contain")
+	f(Template{Name: "a", URL: "https://a/{query}", Query: "a", On: OnSearch}, "query", "must be empty")
+	f(Template{Name: "a", URL: "https://a/{traceId}", On: OnService}, "url", "unknown placeholder {traceId} of a service; use {service}")
 	f(Template{Name: "a", URL: "https://a/{traceId}", On: OnSearch}, "url", "unknown placeholder {traceId} of a search; use {query}")
 	f(Template{Name: "a", URL: "https://a/", On: OnSearch, Key: "host.name"}, "key", "requires on: attribute")
 	f(Template{Name: "a", URL: "https://a/", On: OnSearch, Requires: []string{"attribute.a"}}, "requires", "must be empty")
