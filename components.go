@@ -27,6 +27,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query"
 	remotestorage "github.com/tracing-backend/tracing/extensions/remote_storage"
 	"github.com/tracing-backend/tracing/extensions/sampling"
+	spanmetrics "github.com/tracing-backend/tracing/extensions/span_metrics"
 	"github.com/tracing-backend/tracing/internal/commands/canary"
 	"github.com/tracing-backend/tracing/internal/commands/demo"
 	"github.com/tracing-backend/tracing/internal/commands/doctor"
@@ -82,6 +83,7 @@ func Components() []pipeline.Factory {
 		query.Factory(Documents()).Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(traces.Commands()...).
 			Commands(demo.Commands(Components, Presets)...).Commands(doctor.Commands()...),
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
+		spanmetrics.Factory(),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
 		healthcheck.Factory().Alias("healthcheckv2"),
 		admin.Factory().Flags(compatflags.Admin()...).Flags(compatflags.Whole()...).Commands(migrate.Commands(Components, Presets)...),

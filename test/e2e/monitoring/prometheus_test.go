@@ -31,9 +31,14 @@ var listening = regexp.MustCompile(`msg="Listening on".* address=(\S+)`)
 // the targets each second, and ends with the test.
 func startPrometheus(t *testing.T, path string, targets map[string]string) *server {
 	t.Helper()
+	return startPrometheusWith(t, path, deployed(t, "alerts.yaml")[0], targets)
+}
+
+// startPrometheusWith is like startPrometheus with a file of rules and with flags.
+func startPrometheusWith(t *testing.T, path, rules string, targets map[string]string, flags ...string) *server {
+	t.Helper()
 	var config strings.Builder
-	fmt.Fprintf(&config, "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\nscrape_configs:\n",
-		deployed(t, "alerts.yaml")[0])
+	fmt.Fprintf(&config, "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\nscrape_configs:\n", rules)
 	for job, address := range targets {
 		fmt.Fprintf(&config, "  - {job_name: %s, static_configs: [{targets: [%q]}]}\n", job, address)
 	}
@@ -42,7 +47,8 @@ func startPrometheus(t *testing.T, path string, targets map[string]string) *serv
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")
+	flags = append(flags, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")
+	cmd := exec.Command(path, flags...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,182 @@
+package spanmetrics
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// other is the name in the labels of what is counted together because of max_series. The store has
+// the same name for operations beyond its limit.
+const other = tracestore.OtherOperation
+
+// spanKey identifies the spans that are counted together.
+type spanKey struct{ service, operation, kind string }
+
+// edgeKey identifies the calls that are counted together.
+type edgeKey struct{ client, server, connection string }
+
+func otherSpans(k spanKey) spanKey { return spanKey{other, other, k.kind} }
+func otherEdges(edgeKey) edgeKey   { return edgeKey{client: other, server: other} }
+
+// counts are numbers of spans.
+type counts struct {
+	succeeded, failed uint64
+	duration          uint64   // sum in nanoseconds
+	buckets           []uint64 // by duration; the last one has no upper bound
+}
+
+// add adds the spans of a point or an edge.
+func (c *counts) add(calls, errors uint64, durations *tracestore.Histogram, bounds []time.Duration) {
+	c.failed += errors
+	c.succeeded += calls - min(errors, calls)
+	c.duration += durations.Sum
+	if c.buckets == nil {
+		c.buckets = make([]uint64, len(bounds)+1)
+	}
+	first, of := durations.Counts()
+	for i, n := range of {
+		if n > 0 {
+			c.buckets[bucketOf(first+i, bounds)] += n
+		}
+	}
+}
+
+// bucketOf returns the bucket with the middle of one of the store's buckets, which are 2.2 % wide.
+func bucketOf(stored int, bounds []time.Duration) int {
+	middle := time.Duration(min(math.Sqrt(tracestore.BucketStart(stored)*tracestore.BucketStart(stored+1)), math.MaxInt64))
+	i, _ := slices.BinarySearch(bounds, middle)
+	return i
+}
+
+// raise raises each number to the one in now, if that is higher, and adds the differences to total.
+// Numbers of a store may fall, for example when it finds duplicates or deletes spans; those of
+// counters must not. It reports whether there are more spans.
+func (c *counts) raise(now, total *counts) bool {
+	if len(c.buckets) < len(now.buckets) {
+		c.buckets = append(c.buckets, make([]uint64, len(now.buckets)-len(c.buckets))...)
+	}
+	if len(total.buckets) < len(now.buckets) {
+		total.buckets = append(total.buckets, make([]uint64, len(now.buckets)-len(total.buckets))...)
+	}
+	higher := func(from, to, sum *uint64) bool {
+		if *to <= *from {
+			return false
+		}
+		*sum += *to - *from
+		*from = *to
+		return true
+	}
+	succeeded := higher(&c.succeeded, &now.succeeded, &total.succeeded)
+	failed := higher(&c.failed, &now.failed, &total.failed)
+	higher(&c.duration, &now.duration, &total.duration)
+	for i := range now.buckets {
+		higher(&c.buckets[i], &now.buckets[i], &total.buckets[i])
+	}
+	return succeeded || failed
+}
+
+// series has the counters of one key.
+type series struct {
+	total     counts
+	periods   map[uint64]*counts // what was last counted, by the start of the period
+	grew      time.Time
+	exemplars []prometheus.Exemplar // the latest one of each bucket; Labels is nil if there is none
+}
+
+// family has the series of one kind of key.
+type family[K comparable] struct {
+	limit  int
+	other  func(K) K // the key for keys beyond the limit
+	series map[K]*series
+}
+
+func newFamily[K comparable](limit int, other func(K) K) *family[K] {
+	return &family[K]{limit: limit, other: other, series: map[K]*series{}}
+}
+
+// numbers are what a store has counted: by key, then by the start of the period.
+type numbers[K comparable] struct {
+	family *family[K]
+	of     map[K]map[uint64]*counts
+	added  int // keys that have no series yet
+}
+
+// newNumbers returns empty numbers.
+func (f *family[K]) newNumbers() *numbers[K] {
+	return &numbers[K]{family: f, of: map[K]map[uint64]*counts{}}
+}
+
+// at returns the counts of a key in a period: those of the key for others if max_series is
+// reached.
+func (n *numbers[K]) at(k K, start uint64) *counts {
+	if n.of[k] == nil && n.family.series[k] == nil {
+		if len(n.family.series)+n.added >= n.family.limit {
+			k = n.family.other(k)
+		} else {
+			n.added++
+		}
+	}
+	if n.of[k] == nil {
+		n.of[k] = map[uint64]*counts{}
+	}
+	c := n.of[k][start]
+	if c == nil {
+		c = &counts{}
+		n.of[k][start] = c
+	}
+	return c
+}
+
+// update adds to each series what has been counted since the previous update. first is true for the
+// first update, which only notes what was counted before. A new series has the value 0 until the
+// next update, so that its growth can be seen. The periods before the given one are forgotten.
+func (f *family[K]) update(now *numbers[K], first bool, before uint64, at time.Time) (grown []K) {
+	for k, periods := range now.of {
+		s := f.series[k]
+		isNew := s == nil
+		if isNew {
+			s = &series{periods: map[uint64]*counts{}, grew: at}
+			f.series[k] = s
+		}
+		grew := false
+		for start, c := range periods {
+			was := s.periods[start]
+			if was == nil {
+				was = &counts{}
+				s.periods[start] = was
+			}
+			switch {
+			case first:
+				was.raise(c, &counts{})
+			case !isNew:
+				grew = was.raise(c, &s.total) || grew
+			}
+		}
+		if grew {
+			s.grew = at
+			grown = append(grown, k)
+		}
+	}
+	for _, s := range f.series {
+		for start := range s.periods {
+			if start < before {
+				delete(s.periods, start)
+			}
+		}
+	}
+	return grown
+}
+
+// expire removes the series that have not grown since the given time.
+func (f *family[K]) expire(since time.Time) {
+	for k, s := range f.series {
+		if s.grew.Before(since) {
+			delete(f.series, k)
+		}
+	}
+}
