@@ -114,6 +114,9 @@ func (c *Config) Validate() error {
 	if _, err := cleanBasePath(c.BasePath); err != nil {
 		errs = append(errs, err)
 	}
+	if c.UI.LinkPreviews && c.HTTP.SeparatesTenants() {
+		errs = append(errs, pipeline.BadKey("ui::link_previews", "is not possible with tenancy, because chat programs name no tenant"))
+	}
 	if c.QueryTimeout <= 0 {
 		errs = append(errs, pipeline.BadKey("query_timeout", "must be above 0"))
 	}
@@ -206,7 +209,7 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 		_, ok := core.StoreAs[tracestore.Metrics](ctx, b)
 		return ok
 	})
-	pages.documents = documents
+	pages.documents, pages.preview = documents, previews(b)
 	tails := live.New(b, c.Tail)
 	o := uiapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants(),
 		Links: append(linktemplate.Templates(c.Links), c.LinkTemplates...)}

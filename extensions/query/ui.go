@@ -20,6 +20,7 @@ import (
 type UIConfig struct {
 	Path           string   `yaml:"path" path:"folder" doc:"Folder with a web UI to serve instead of the built-in one: another build of it (internal/webui/dist), or the Jaeger UI (index.html and static/)."`
 	ConfigFile     string   `yaml:"config_file" path:"file" doc:"File with the settings of a Jaeger UI in path, in .json or .js format. Changes are applied within 10 seconds."`
+	LinkPreviews   bool     `yaml:"link_previews" doc:"Whether the pages of traces describe them in Open Graph tags, which chat programs show beside links: services, name of the root, duration and number of errors. They are served without credentials."`
 	FrameAncestors []string `yaml:"frame_ancestors" doc:"Origins of web pages that may embed the web UI in a frame, besides its own: https://dashboards.example.com, https://*.example.com for all subdomains, or * for all."`
 }
 
@@ -59,6 +60,8 @@ type ui struct {
 	base      string
 	boot      boot
 	documents fs.FS // files of the repository with the documentation; nil if it is not served
+
+	preview func(*http.Request, string) (webui.Preview, bool) // nil: none
 
 	root   *os.Root    // nil if config.Path is empty
 	site   *webui.Site // nil if the folder has a Jaeger UI
@@ -113,6 +116,8 @@ func (u *ui) open() (err error) {
 	}
 	u.site, err = u.newSite(webui.Folder(u.root.FS()))
 	switch {
+	case errors.Is(err, webui.ErrNotOurs) && u.config.LinkPreviews:
+		err = fmt.Errorf("link_previews is not possible with the Jaeger UI; remove it, because %s has that UI", u.config.Path)
 	case errors.Is(err, webui.ErrNotOurs):
 		err = u.jaeger.open(u.root)
 	case err == nil && u.config.ConfigFile != "":
@@ -128,6 +133,9 @@ func (u *ui) newSite(b webui.Build) (*webui.Site, error) {
 	o := webui.Options{
 		Base: u.base, FrameAncestors: u.config.FrameAncestors, Boot: u.boot,
 		AcceptsGzip: func(r *http.Request) bool { return httpapi.AcceptsGzip(r.Header) },
+	}
+	if u.config.LinkPreviews {
+		o.Preview = u.preview
 	}
 	if len(u.boot.Auth) == 0 && u.boot.TenantHeader == "" {
 		o.TracePath = "/api/ui/v1/outline/"

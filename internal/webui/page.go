@@ -50,18 +50,15 @@ func (s *Site) readPage(variant string) ([]byte, error) {
 	return page, nil
 }
 
-// servePage serves a variant of the page with the base path and the boot data inserted. If preload
-// is not empty, the page has a link to it: the browser requests it before it runs scripts.
-func (s *Site) servePage(w http.ResponseWriter, r *http.Request, variant, preload string) {
+// servePage serves a variant of the page with the base path, further tags and the boot data
+// inserted.
+func (s *Site) servePage(w http.ResponseWriter, r *http.Request, variant, tags string) {
 	page, err := s.readPage(variant)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	tags := `<base href="` + publicPrefix(r) + s.options.Base + `/">`
-	if preload != "" {
-		tags += "\n    " + `<link rel="preload" as="fetch" crossorigin href="` + preload + `">`
-	}
+	tags = `<base href="` + publicPrefix(r) + s.options.Base + `/">` + tags
 	page = bytes.Replace(page, []byte(basePlace), []byte(tags), 1)
 	page = bytes.Replace(page, []byte(bootPlace), fmt.Appendf(nil, `<script type="application/json" id="boot">%s</script>`, s.boot), 1)
 	h := w.Header()

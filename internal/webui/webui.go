@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"net/http"
@@ -62,9 +63,16 @@ type Options struct {
 	// traces load early. It is empty if requests need credentials or a tenant.
 	TracePath string
 
+	// Preview returns what chat programs show beside a link to a trace, by its id; ok is false if
+	// there is nothing. Everyone can read it. Nil provides no previews.
+	Preview func(r *http.Request, trace string) (p Preview, ok bool)
+
 	// AcceptsGzip reports whether the client of a request accepts gzip.
 	AcceptsGzip func(*http.Request) bool
 }
+
+// Preview describes a page in Open Graph tags (https://ogp.me).
+type Preview struct{ Title, Text string }
 
 // Site serves a build of the UI. Its methods are safe for concurrent use.
 type Site struct {
@@ -134,7 +142,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !below || r.Method != http.MethodGet && r.Method != http.MethodHead:
 		notFound(w, r)
 	case isView:
-		s.servePage(w, r, variantFolder+variant+".html", s.preload(name))
+		s.servePage(w, r, variantFolder+variant+".html", s.traceTags(r, name))
 	case name == s.build.index:
 		s.servePage(w, r, s.build.index, "")
 	case s.serveFile(w, r, name):
@@ -153,14 +161,28 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // maxTraceID is the maximum length of the id of a trace.
 const maxTraceID = 32
 
-// preload returns what the page of a view requests first, as a relative reference, or "". The UI
-// requests the same for ids in lower case.
-func (s *Site) preload(name string) string {
+// traceTags returns the tags in the head of the page of a trace: a link to what the page requests
+// first, which the browser then requests before it runs scripts, and a preview. The UI requests the
+// same for ids in lower case. Other pages have none.
+func (s *Site) traceTags(r *http.Request, name string) (tags string) {
 	id, isTrace := strings.CutPrefix(name, "trace/")
-	if s.options.TracePath == "" || !isTrace || id == "" || len(id) > maxTraceID || strings.Trim(id, "0123456789abcdef") != "" {
+	if !isTrace || id == "" || len(id) > maxTraceID || strings.Trim(id, "0123456789abcdef") != "" {
 		return ""
 	}
-	return "." + s.options.TracePath + id
+	if s.options.TracePath != "" {
+		tags = "\n    " + `<link rel="preload" as="fetch" crossorigin href=".` + s.options.TracePath + id + `">`
+	}
+	if s.options.Preview == nil {
+		return tags
+	}
+	p, ok := s.options.Preview(r, id)
+	if !ok {
+		return tags
+	}
+	for _, tag := range [][2]string{{"type", "website"}, {"site_name", "tracing"}, {"title", p.Title}, {"description", p.Text}} {
+		tags += "\n    " + `<meta property="og:` + tag[0] + `" content="` + html.EscapeString(tag[1]) + `">`
+	}
+	return tags
 }
 
 // notFound responds with 404, which caches must not keep.
