@@ -54,7 +54,8 @@ func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
 // builtInConnectors are the connectors whose results this program calculates from stored spans.
 var builtInConnectors = []string{"spanmetrics", "span_metrics", "servicegraph", "service_graph"}
 
-const builtIn = "/api/metrics and /api/dependencies are calculated from stored spans; metrics for Prometheus need a Collector"
+const builtIn = "/api/metrics and /api/dependencies are calculated from stored spans; " +
+	"the extension span_metrics provides metrics to Prometheus"
 
 // connectors leaves out connectors that are built in, and pipelines that only fed them.
 func (r *rewriter) connectors() {
