@@ -17,16 +17,16 @@ const (
 	// queryMemory is the memory in bytes that asking the store reserves at once, besides what the
 	// store reserves.
 	queryMemory = 1 << 20
-	// edgeDelay is the time after which a call is counted. A call to a service that sends no spans
-	// looks the same as one whose other side has not arrived yet.
-	edgeDelay = 30 * time.Second
+	// edgeIntervals is the number of intervals after which calls between services are counted,
+	// because stores often must read spans to do so.
+	edgeIntervals = 4
 )
 
 // collect asks the store and updates the series.
 //
-// The store is asked for whole periods of max_span_delay: the current one, the one before it, and
-// those since the last success. So each span that is stored at most max_span_delay after its start
-// is counted, and none twice.
+// The store is asked for the spans of whole periods of max_span_delay: the current one, the one
+// before it, and those since the last success. So each span that is stored at most max_span_delay
+// after its start is counted, and none twice.
 func (e *extension) collect(ctx context.Context) error {
 	memory, err := e.set.QueryMemory.Reserve(queryMemory)
 	if err != nil {
@@ -44,9 +44,10 @@ func (e *extension) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	edges, allEdges, err := e.readEdges(ctx, w)
-	if err != nil {
-		return err
+	calls := window{from: e.called, to: now.Add(-e.cfg.GraphDelay.Std()).Truncate(edgeIntervals * e.cfg.Interval.Std())}
+	edges, allEdges, edgesErr := e.readEdges(ctx, calls)
+	if edgesErr != nil {
+		edges, calls.to = e.edges.newNumbers(), calls.from
 	}
 	first, before := e.since.IsZero(), uint64(w.from.UnixNano())
 	e.mu.Lock()
@@ -54,14 +55,17 @@ func (e *extension) collect(ctx context.Context) error {
 	for _, k := range e.spans.update(spans, first, before, now) {
 		kinds[k.kind] = true
 	}
-	e.edges.update(edges, first, before, now)
+	e.edges.update(edges, false, uint64(calls.from.UnixNano()), now)
 	if idle := e.cfg.MaxIdle.Std(); idle > 0 {
 		e.spans.expire(now.Add(-idle))
 		e.edges.expire(now.Add(-idle))
 	}
 	e.mu.Unlock()
 	since := e.since
-	e.since = now
+	e.since, e.called = now, calls.to
+	if edgesErr != nil {
+		return edgesErr
+	}
 	result := "complete"
 	if !complete || !allEdges {
 		result = "incomplete"
@@ -70,10 +74,10 @@ func (e *extension) collect(ctx context.Context) error {
 	return e.readExemplars(ctx, kinds, since, now)
 }
 
-// window is the time to read: whole periods from from on, until to.
+// window is the time to read: from from on, until to.
 type window struct {
 	from, to time.Time
-	period   time.Duration
+	period   time.Duration // of the points to read
 }
 
 // periodOf returns the start of the period of a time. Periods begin at multiples of their length
@@ -110,40 +114,33 @@ func (e *extension) readSpans(ctx context.Context, w window) (*numbers[spanKey],
 	return n, complete, nil
 }
 
-// readEdges returns the numbers of calls between services, and whether they are complete. It
-// returns none if they are not wanted or the store does not measure them.
+// readEdges returns the numbers of calls between services, and whether they are complete. Each call
+// is counted once, because counting it may be expensive, and late, because a call to a service that
+// sends no spans looks the same as one whose other side has not arrived yet. It returns none if
+// they are not wanted, or the store does not measure them, or the window has no beginning.
 func (e *extension) readEdges(ctx context.Context, w window) (*numbers[edgeKey], bool, error) {
-	n, complete := e.edges.newNumbers(), true
-	if !e.cfg.ServiceGraph {
+	n := e.edges.newNumbers()
+	if !e.cfg.ServiceGraph || w.from.IsZero() || !w.from.Before(w.to) {
 		return n, true, nil
 	}
-	const unknown = "store does not measure calls between services; they are not counted"
-	store, ok := tracestore.As[tracestore.Edges](ctx, e.cfg.Tenant, e.cfg.Storage.Get())
-	if !ok {
-		e.log.Warn(unknown)
+	var graph tracestore.EdgeGraph
+	err := tracestore.ErrUnsupported
+	if store, ok := tracestore.As[tracestore.Edges](ctx, e.cfg.Tenant, e.cfg.Storage.Get()); ok {
+		graph, err = store.Edges(ctx, e.cfg.Tenant, tracestore.EdgeQuery{From: w.from, To: w.to.Add(-1)})
+	}
+	switch {
+	case errors.Is(err, tracestore.ErrUnsupported):
+		e.log.Warn("store does not measure calls between services; they are not counted")
 		return n, true, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("counting calls between services: %w", err)
 	}
-	for from := w.from; from.Before(w.to.Add(-edgeDelay)); from = from.Add(w.period) {
-		to := from.Add(w.period - 1)
-		if last := w.to.Add(-edgeDelay); to.After(last) {
-			to = last
-		}
-		graph, err := store.Edges(ctx, e.cfg.Tenant, tracestore.EdgeQuery{From: from, To: to})
-		if errors.Is(err, tracestore.ErrUnsupported) {
-			e.log.Warn(unknown)
-			return n, true, nil
-		}
-		if err != nil {
-			return nil, false, fmt.Errorf("counting calls between services: %w", err)
-		}
-		complete = complete && graph.Complete()
-		for i := range graph.Edges {
-			c := &graph.Edges[i]
-			k := edgeKey{label(c.Parent), label(c.Child), connectionLabel(c)}
-			n.at(k, uint64(from.UnixNano())).add(c.Calls, c.Errors, &c.Durations, e.bounds)
-		}
+	for i := range graph.Edges {
+		c := &graph.Edges[i]
+		k := edgeKey{label(c.Parent), label(c.Child), connectionLabel(c)}
+		n.at(k, uint64(w.from.UnixNano())).add(c.Calls, c.Errors, &c.Durations, e.bounds)
 	}
-	return n, complete, nil
+	return n, graph.Complete(), nil
 }
 
 // readExemplars looks up some of the spans of the given kinds that started since the last update.

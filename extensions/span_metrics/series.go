@@ -53,6 +53,9 @@ func bucketOf(stored int, bounds []time.Duration) int {
 	return i
 }
 
+// addAll adds all of o.
+func (c *counts) addAll(o *counts) { (&counts{}).raise(o, c) }
+
 // raise raises each number to the one in now, if that is higher, and adds the differences to total.
 // Numbers of a store may fall, for example when it finds duplicates or deletes spans; those of
 // counters must not. It reports whether there are more spans.
@@ -83,6 +86,7 @@ func (c *counts) raise(now, total *counts) bool {
 // series has the counters of one key.
 type series struct {
 	total     counts
+	next      counts             // is added to total at the next update
 	periods   map[uint64]*counts // what was last counted, by the start of the period
 	grew      time.Time
 	exemplars []prometheus.Exemplar // the latest one of each bucket; Labels is nil if there is none
@@ -136,12 +140,22 @@ func (n *numbers[K]) at(k K, start uint64) *counts {
 // first update, which only notes what was counted before. A new series has the value 0 until the
 // next update, so that its growth can be seen. The periods before the given one are forgotten.
 func (f *family[K]) update(now *numbers[K], first bool, before uint64, at time.Time) (grown []K) {
+	for _, s := range f.series {
+		s.total.addAll(&s.next)
+		s.next = counts{}
+	}
 	for k, periods := range now.of {
 		s := f.series[k]
-		isNew := s == nil
-		if isNew {
+		to := &counts{} // forgotten
+		switch {
+		case s == nil:
 			s = &series{periods: map[uint64]*counts{}, grew: at}
 			f.series[k] = s
+			if !first {
+				to = &s.next
+			}
+		case !first:
+			to = &s.total
 		}
 		grew := false
 		for start, c := range periods {
@@ -150,12 +164,7 @@ func (f *family[K]) update(now *numbers[K], first bool, before uint64, at time.T
 				was = &counts{}
 				s.periods[start] = was
 			}
-			switch {
-			case first:
-				was.raise(c, &counts{})
-			case !isNew:
-				grew = was.raise(c, &s.total) || grew
-			}
+			grew = was.raise(c, to) || grew
 		}
 		if grew {
 			s.grew = at

@@ -36,6 +36,7 @@ type config struct {
 	Namespace    string                               `yaml:"namespace" doc:"First part of the names of calls_total and duration_milliseconds."`
 	Buckets      []pipeline.Duration                  `yaml:"buckets" doc:"Upper bounds of the buckets of histograms, ascending."`
 	ServiceGraph bool                                 `yaml:"service_graph" doc:"Whether calls between services are counted, too."`
+	GraphDelay   pipeline.Duration                    `yaml:"service_graph_delay" doc:"Time after which calls between services are counted. Spans that arrive later are not part of them."`
 	Exemplars    int                                  `yaml:"exemplars" doc:"Maximum number of spans of each kind that are looked up in each interval as exemplars. 0 disables exemplars."`
 	Timeout      pipeline.Duration                    `yaml:"timeout" doc:"Maximum duration of asking the store and of remote write at each interval."`
 	MaxScanned   int                                  `yaml:"max_scanned_spans" doc:"Maximum number of spans of each kind that are examined to find exemplars."`
@@ -46,10 +47,20 @@ type config struct {
 const maxDelay = 24 * time.Hour
 
 func defaults() config {
-	c := config{HTTPConfig: server.DefaultHTTPConfig("localhost:9464"), Interval: pipeline.Duration(15 * time.Second),
-		MaxDelay: pipeline.Duration(10 * time.Minute), MaxSeries: 10_000, MaxIdle: pipeline.Duration(24 * time.Hour),
-		Namespace: "traces_span_metrics", ServiceGraph: true, Exemplars: 100, MaxScanned: 100_000, Timeout: pipeline.Duration(30 * time.Second),
-		RemoteWrite: pipeline.Absent(defaultRemoteWrite())}
+	c := config{
+		HTTPConfig:   server.DefaultHTTPConfig("localhost:9464"),
+		Interval:     pipeline.Duration(15 * time.Second),
+		MaxDelay:     pipeline.Duration(10 * time.Minute),
+		MaxSeries:    10_000,
+		MaxIdle:      pipeline.Duration(24 * time.Hour),
+		Namespace:    "traces_span_metrics",
+		ServiceGraph: true,
+		GraphDelay:   pipeline.Duration(time.Minute),
+		Exemplars:    100,
+		MaxScanned:   100_000,
+		Timeout:      pipeline.Duration(30 * time.Second),
+		RemoteWrite:  pipeline.Absent(defaultRemoteWrite()),
+	}
 	for _, ms := range []int{2, 4, 6, 8, 10, 50, 100, 200, 400, 800, 1000, 1400, 2000, 5000, 10_000, 15_000} {
 		c.Buckets = append(c.Buckets, pipeline.Duration(time.Duration(ms)*time.Millisecond))
 	}
@@ -90,6 +101,9 @@ func (c *config) Validate() error {
 	if c.Exemplars < 0 || c.Exemplars > tracestore.MaxExemplars {
 		bad("exemplars", "must be from 0 to %d, not %d", tracestore.MaxExemplars, c.Exemplars)
 	}
+	if c.GraphDelay < 0 {
+		bad("service_graph_delay", "must not be below 0")
+	}
 	if c.Timeout <= 0 {
 		bad("timeout", "must be above 0")
 	}
@@ -124,6 +138,7 @@ type extension struct {
 
 	registry *prometheus.Registry // of the series
 	since    time.Time            // when the store was last asked successfully; zero before that
+	called   time.Time            // the time until which calls between services are counted; zero before that
 	stop     context.CancelFunc   // of the background goroutine
 	stopped  chan struct{}
 }

@@ -226,7 +226,7 @@ func TestServiceGraph(t *testing.T) {
 	query := order
 	query.kind, query.failed = "client", true
 	p.stores(2, query, 0)
-	for range 4 { // calls are counted after a delay
+	for range 9 { // calls are counted after a delay, and not at every interval
 		p.step()
 	}
 	p.expect("service_graph_request", `

@@ -28,6 +28,7 @@ extensions:
     storage: disk
     endpoint: %q
     interval: 1s
+    service_graph_delay: 1s
     remote_write: {endpoint: "%s/api/v1/write", labels: {path: remote_write}}
 service:
   data_dir: %q
