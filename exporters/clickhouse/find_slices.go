@@ -160,11 +160,15 @@ const (
 	maxKept  = 1000 // maximum number of hours of a cached plan
 )
 
+// get returns a plan, unless it is outdated.
 func (p *plans) get(k planKey, now time.Time) (hours []hourSpans, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kept, ok := p.kept[k]
-	return kept.hours, ok && now.Before(kept.until)
+	if !ok || !now.Before(kept.until) {
+		return nil, false
+	}
+	return kept.hours, true
 }
 
 func (p *plans) put(k planKey, hours []hourSpans, now time.Time) {

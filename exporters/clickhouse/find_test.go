@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -94,5 +95,19 @@ func TestHasService(t *testing.T) {
 		if got := hasService(c.e); got != c.want {
 			t.Errorf("case %d: %t, want %t", i, got, c.want)
 		}
+	}
+}
+
+// TestOutdatedPlan checks that nothing is left of an outdated plan, to which a search would add the
+// numbers of the next one.
+func TestOutdatedPlan(t *testing.T) {
+	var p plans
+	now := time.Unix(1_800_000_000, 0)
+	p.put(planKey{}, []hourSpans{{1, 2}}, now)
+	if hours, ok := p.get(planKey{}, now.Add(planTime-1)); !ok || len(hours) != 1 {
+		t.Errorf("got %v, %v", hours, ok)
+	}
+	if hours, ok := p.get(planKey{}, now.Add(planTime)); ok || hours != nil {
+		t.Errorf("got %v, %v", hours, ok)
 	}
 }
