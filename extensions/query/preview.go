@@ -28,8 +28,9 @@ const (
 // previews returns the function that describes traces in previews of links.
 func previews(b *core.Backend) func(*http.Request, string) (webui.Preview, bool) {
 	return func(r *http.Request, trace string) (p webui.Preview, ok bool) {
-		if r.Header.Get("Sec-Fetch-Mode") != "" {
-			return p, false // a browser, which shows no preview
+		// Browsers show no preview. They send the first header only over https and to localhost.
+		if r.Header.Get("Sec-Fetch-Mode") != "" || r.Header.Get("Upgrade-Insecure-Requests") != "" {
+			return p, false
 		}
 		sum, err := summarize(r.Context(), b, trace)
 		if err != nil || sum.Spans == 0 {

@@ -43,8 +43,10 @@ func TestLinkPreviews(t *testing.T) {
 			t.Errorf("no %s in %s", want, got)
 		}
 	}
-	if got := page(h, "/trace/1", "Sec-Fetch-Mode", "navigate"); strings.Contains(got, metaTag) {
-		t.Errorf("a browser gets %s", got)
+	for _, header := range []string{"Sec-Fetch-Mode", "Upgrade-Insecure-Requests"} {
+		if got := page(h, "/trace/1", header, "1"); strings.Contains(got, metaTag) {
+			t.Errorf("a browser gets %s", got)
+		}
 	}
 	for _, path := range []string{"/trace/f", "/trace/1...2", "/search", "/"} {
 		if got := page(h, path); strings.Contains(got, metaTag) {

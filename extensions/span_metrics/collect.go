@@ -17,9 +17,12 @@ const (
 	// queryMemory is the memory in bytes that asking the store reserves at once, besides what the
 	// store reserves.
 	queryMemory = 1 << 20
-	// edgeIntervals is the number of intervals after which calls between services are counted,
+	// callIntervals is the number of intervals after which calls between services are counted,
 	// because stores often must read spans to do so.
-	edgeIntervals = 4
+	callIntervals = 4
+	// exemplarIntervals is the number of intervals whose spans are looked up as exemplars: longer
+	// ones are stored later.
+	exemplarIntervals = 4
 )
 
 // collect asks the store and updates the series.
@@ -35,43 +38,80 @@ func (e *extension) collect(ctx context.Context) error {
 	defer memory.Release()
 	ctx = tracestore.WithAccount(ctx, memory)
 	now := e.set.Env.Now()
-	w := window{from: e.periodOf(now), to: now, period: e.cfg.MaxDelay.Std()}
-	if since := e.periodOf(e.since); !e.since.IsZero() && since.Before(w.from) {
-		w.from = since
-	}
-	w.from = w.from.Add(-w.period)
-	spans, complete, err := e.readSpans(ctx, w)
+	kinds, complete, err := e.countSpans(ctx, now)
 	if err != nil {
 		return err
 	}
-	calls := window{from: e.called, to: now.Add(-e.cfg.GraphDelay.Std()).Truncate(edgeIntervals * e.cfg.Interval.Std())}
-	edges, allEdges, edgesErr := e.readEdges(ctx, calls)
-	if edgesErr != nil {
-		edges, calls.to = e.edges.newNumbers(), calls.from
+	allCalls, err := e.countCalls(ctx, now)
+	if err == nil {
+		err = e.readExemplars(ctx, kinds, now)
 	}
-	first, before := e.since.IsZero(), uint64(w.from.UnixNano())
-	e.mu.Lock()
-	kinds := map[string]bool{}
-	for _, k := range e.spans.update(spans, first, before, now) {
-		kinds[k.kind] = true
-	}
-	e.edges.update(edges, false, uint64(calls.from.UnixNano()), now)
-	if idle := e.cfg.MaxIdle.Std(); idle > 0 {
-		e.spans.expire(now.Add(-idle))
-		e.edges.expire(now.Add(-idle))
-	}
-	e.mu.Unlock()
-	since := e.since
-	e.since, e.called = now, calls.to
-	if edgesErr != nil {
-		return edgesErr
+	if err != nil {
+		return err
 	}
 	result := "complete"
-	if !complete || !allEdges {
+	if !complete || !allCalls {
 		result = "incomplete"
 	}
 	e.runs.WithLabelValues(result).Inc()
-	return e.readExemplars(ctx, kinds, since, now)
+	return nil
+}
+
+// countSpans updates the series of spans. It returns the kinds of spans that there are more of.
+func (e *extension) countSpans(ctx context.Context, now time.Time) (kinds map[string]bool, complete bool, err error) {
+	w := window{from: e.periodOf(now), to: now, period: e.cfg.MaxDelay.Std()}
+	first := e.since.IsZero()
+	if since := e.periodOf(e.since); !first && since.Before(w.from) && now.Sub(since) < maxDelay {
+		w.from = since
+	}
+	w.from = w.from.Add(-w.period)
+	if w.from.Before(e.from) { // the clock was set back
+		w.from = e.from
+	}
+	spans, complete, err := e.readSpans(ctx, w)
+	if err != nil {
+		return nil, false, err
+	}
+	e.since, e.from = now, w.from
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	kinds = map[string]bool{}
+	for _, k := range e.spans.update(spans, first, uint64(w.from.UnixNano()), now) {
+		kinds[k.kind] = true
+	}
+	if idle := e.cfg.MaxIdle.Std(); idle > 0 {
+		e.spans.expire(now.Add(-idle))
+		e.calls.expire(now.Add(-idle))
+	}
+	return kinds, complete, nil
+}
+
+// countCalls updates the series of calls between services.
+func (e *extension) countCalls(ctx context.Context, now time.Time) (complete bool, err error) {
+	if !e.cfg.ServiceGraph {
+		return true, nil
+	}
+	w := window{from: e.called, to: now.Add(-e.cfg.GraphDelay.Std()).Truncate(callIntervals * e.cfg.Interval.Std())}
+	complete = true
+	if oldest := w.to.Add(-e.cfg.MaxDelay.Std()); !w.from.IsZero() && w.from.Before(oldest) {
+		w.from, complete = oldest, false
+		e.log.Warn("some calls between services are not counted, because the store did not respond in time")
+	}
+	calls := e.calls.newNumbers()
+	if !w.from.IsZero() && w.from.Before(w.to) {
+		var all bool
+		if all, err = e.readCalls(ctx, w, calls); err != nil {
+			return false, err
+		}
+		complete = complete && all
+	}
+	if w.to.After(e.called) {
+		e.called = w.to
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls.update(calls, false, uint64(w.from.UnixNano()), now)
+	return complete, nil
 }
 
 // window is the time to read: from from on, until to.
@@ -102,9 +142,13 @@ func (e *extension) readSpans(ctx context.Context, w window) (*numbers[spanKey],
 			return nil, false, fmt.Errorf("counting spans: %w", err)
 		}
 		complete = complete && answer.Complete()
+		e.noteCrowded(answer.Series, kindLabel(name), n)
 		for i := range answer.Series {
 			s := &answer.Series[i]
 			k := spanKey{label(s.Service), label(s.Operation), kindLabel(name)}
+			if all := (spanKey{k.service, other, k.kind}); e.crowded[all] {
+				k = all
+			}
 			for j := range s.Points {
 				p := &s.Points[j]
 				n.at(k, p.Start).add(p.Calls, p.Errors, &p.Durations, e.bounds)
@@ -114,41 +158,52 @@ func (e *extension) readSpans(ctx context.Context, w window) (*numbers[spanKey],
 	return n, complete, nil
 }
 
-// readEdges returns the numbers of calls between services, and whether they are complete. Each call
-// is counted once, because counting it may be expensive, and late, because a call to a service that
-// sends no spans looks the same as one whose other side has not arrived yet. It returns none if
-// they are not wanted, or the store does not measure them, or the window has no beginning.
-func (e *extension) readEdges(ctx context.Context, w window) (*numbers[edgeKey], bool, error) {
-	n := e.edges.newNumbers()
-	if !e.cfg.ServiceGraph || w.from.IsZero() || !w.from.Before(w.to) {
-		return n, true, nil
+// noteCrowded finds the services with more operations than a store returns. Which ones it returns
+// may change from one answer to the next, so all of them are counted together from now on.
+func (e *extension) noteCrowded(all []tracestore.MetricSeries, kind string, n *numbers[spanKey]) {
+	operations := map[string]int{}
+	for i := range all {
+		service := all[i].Service
+		if operations[service]++; operations[service] <= tracestore.MaxOperations {
+			continue
+		}
+		if k := (spanKey{label(service), other, kind}); !e.crowded[k] {
+			e.crowded[k], n.noted[k] = true, true
+		}
 	}
+}
+
+// readCalls adds the numbers of calls between services in a window, and reports whether they are
+// complete. Each call is counted once, because counting it may be expensive, and late, because a
+// call to a service that sends no spans looks the same as one whose other side has not arrived yet.
+func (e *extension) readCalls(ctx context.Context, w window, to *numbers[edgeKey]) (complete bool, err error) {
 	var graph tracestore.EdgeGraph
-	err := tracestore.ErrUnsupported
+	err = tracestore.ErrUnsupported
 	if store, ok := tracestore.As[tracestore.Edges](ctx, e.cfg.Tenant, e.cfg.Storage.Get()); ok {
 		graph, err = store.Edges(ctx, e.cfg.Tenant, tracestore.EdgeQuery{From: w.from, To: w.to.Add(-1)})
 	}
 	switch {
 	case errors.Is(err, tracestore.ErrUnsupported):
 		e.log.Warn("store does not measure calls between services; they are not counted")
-		return n, true, nil
+		return true, nil
 	case err != nil:
-		return nil, false, fmt.Errorf("counting calls between services: %w", err)
+		return false, fmt.Errorf("counting calls between services: %w", err)
 	}
 	for i := range graph.Edges {
 		c := &graph.Edges[i]
 		k := edgeKey{label(c.Parent), label(c.Child), connectionLabel(c)}
-		n.at(k, uint64(w.from.UnixNano())).add(c.Calls, c.Errors, &c.Durations, e.bounds)
+		to.at(k, uint64(w.from.UnixNano())).add(c.Calls, c.Errors, &c.Durations, e.bounds)
 	}
-	return n, graph.Complete(), nil
+	return graph.Complete(), nil
 }
 
-// readExemplars looks up some of the spans of the given kinds that started since the last update.
-func (e *extension) readExemplars(ctx context.Context, kinds map[string]bool, from, to time.Time) error {
+// readExemplars looks up some of the latest spans of the given kinds.
+func (e *extension) readExemplars(ctx context.Context, kinds map[string]bool, to time.Time) error {
 	store, ok := tracestore.As[tracestore.Aggregator](ctx, e.cfg.Tenant, e.cfg.Storage.Get())
-	if !ok || e.cfg.Exemplars == 0 || from.IsZero() {
+	if !ok || e.cfg.Exemplars == 0 {
 		return nil
 	}
+	from := to.Add(-exemplarIntervals * e.cfg.Interval.Std())
 	for kind := otlpdata.KindUnspecified; kind <= otlpdata.KindConsumer; kind++ {
 		name := (&otlpdata.Span{Kind: kind}).KindName()
 		if !kinds[kindLabel(name)] {

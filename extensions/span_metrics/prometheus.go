@@ -14,6 +14,14 @@ const (
 	serverSeconds  = "traces_service_graph_request_server_seconds"
 )
 
+// ownLabels are the labels of the series.
+var ownLabels = slices.Concat(spanLabels, callLabels, []string{"status_code", "le"})
+
+var (
+	spanLabels = []string{"service_name", "span_name", "span_kind"}
+	callLabels = []string{"client", "server", "connection_type"}
+)
+
 // Describe implements prometheus.Collector. It describes nothing, because the registry would
 // otherwise check all series against it at each scrape.
 func (e *extension) Describe(chan<- *prometheus.Desc) {}
@@ -23,21 +31,20 @@ func (e *extension) Collect(ch chan<- prometheus.Metric) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.collectSpans(ch)
-	e.collectEdges(ch)
+	e.collectCalls(ch)
 }
 
 // count returns the number of series.
 func (e *extension) count() float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return float64(len(e.spans.series) + len(e.edges.series))
+	return float64(len(e.spans.series) + len(e.calls.series))
 }
 
 func (e *extension) collectSpans(ch chan<- prometheus.Metric) {
-	names := []string{"service_name", "span_name", "span_kind"}
 	calls := prometheus.NewDesc(e.cfg.Namespace+"_calls_total", "Number of spans. STATUS_CODE_UNSET includes spans with the status ok.",
-		append(names[:len(names):len(names)], "status_code"), nil)
-	durations := prometheus.NewDesc(e.cfg.Namespace+"_duration_milliseconds", "Durations of spans of any status.", names, nil)
+		append(slices.Clone(spanLabels), "status_code"), nil)
+	durations := prometheus.NewDesc(e.cfg.Namespace+"_duration_milliseconds", "Durations of spans of any status.", spanLabels, nil)
 	for k, s := range e.spans.series {
 		ch <- counter(calls, s.total.succeeded, k.service, k.operation, k.kind, "STATUS_CODE_UNSET")
 		ch <- counter(calls, s.total.failed, k.service, k.operation, k.kind, "STATUS_CODE_ERROR")
@@ -45,13 +52,12 @@ func (e *extension) collectSpans(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (e *extension) collectEdges(ch chan<- prometheus.Metric) {
-	names := []string{"client", "server", "connection_type"}
-	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, names, nil) }
+func (e *extension) collectCalls(ch chan<- prometheus.Metric) {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, callLabels, nil) }
 	all, failed := desc(requests, "Number of calls between two services."),
 		desc(failedRequests, "Number of failed calls between two services.")
 	server := desc(serverSeconds, "Durations of calls, measured by the called service, or by the caller if the called service sends no spans.")
-	for k, s := range e.edges.series {
+	for k, s := range e.calls.series {
 		ch <- counter(all, s.total.succeeded+s.total.failed, k.client, k.server, k.connection)
 		ch <- counter(failed, s.total.failed, k.client, k.server, k.connection)
 		ch <- e.histogram(server, s, time.Second, k.client, k.server, k.connection)

@@ -22,7 +22,7 @@ import (
 
 type remoteWriteConfig struct {
 	client.HTTPConfig
-	Labels     map[string]string `yaml:"labels" doc:"Labels of all series, such as the name of a cluster."`
+	Labels     map[string]string `yaml:"labels" doc:"Labels of all series besides job, which is the name of the extension. Two extensions must not send series with the same labels."`
 	MaxSamples int               `yaml:"max_samples_per_send" doc:"Maximum number of samples in a request."`
 }
 
@@ -45,8 +45,11 @@ func (c *remoteWriteConfig) Validate() error {
 		errs = append(errs, pipeline.BadKey("max_samples_per_send", "must be above 0, not %d", c.MaxSamples))
 	}
 	for name := range c.Labels {
-		if !labelNames.MatchString(name) {
+		switch {
+		case !labelNames.MatchString(name):
 			errs = append(errs, pipeline.BadKey("labels", "%q is not the name of a label", name))
+		case strings.HasPrefix(name, "__") || slices.Contains(ownLabels, name):
+			errs = append(errs, pipeline.BadKey("labels", "%q is set by the extension", name))
 		}
 	}
 	return errors.Join(errs...)
@@ -58,8 +61,8 @@ type remoteWriter struct {
 	client  *client.HTTP
 	cfg     remoteWriteConfig
 	name    string // endpoint without its query, which may contain a secret
+	labels  map[string]string
 	samples *prometheus.CounterVec
-	sent    time.Time // of the latest exemplars that were sent
 }
 
 func newRemoteWriter(set pipeline.Settings, c remoteWriteConfig) (*remoteWriter, error) {
@@ -72,34 +75,36 @@ func newRemoteWriter(set pipeline.Settings, c remoteWriteConfig) (*remoteWriter,
 		samples: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_span_metrics_remote_write_samples_total",
 			Help: "Samples of span metrics by what became of them: sent, rejected by the server, or failed. " +
 				"The next interval repeats all counters, so that nothing is lost."}, []string{"result"})}
+	w.labels = map[string]string{"job": set.ID.String()}
+	maps.Copy(w.labels, c.Labels)
 	return w, set.Metrics.Register(w.samples)
 }
 
-// write sends the series as of a time. What fails is not repeated: the next samples include it.
+// write sends the series as of a time, until a request fails. What fails is not repeated: the next
+// samples include it. Prometheus ignores exemplars that it already has.
 func (w *remoteWriter) write(ctx context.Context, series prometheus.Gatherer, at time.Time) error {
 	families, err := series.Gather()
 	if err != nil {
 		return fmt.Errorf("remote write: %w", err)
 	}
-	r := request{labels: w.cfg.Labels, at: at.UnixMilli(), since: w.sent}
+	r := request{labels: w.labels, at: at.UnixMilli()}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, series := range r.metric(f, m) {
 				if r.samples == w.cfg.MaxSamples {
-					err = errors.Join(err, w.send(ctx, &r))
+					if err := w.send(ctx, &r); err != nil {
+						return err
+					}
 				}
 				r.body = appendMessage(r.body, 1, series)
 				r.samples++
 			}
 		}
 	}
-	if r.samples > 0 {
-		err = errors.Join(err, w.send(ctx, &r))
+	if r.samples == 0 {
+		return nil
 	}
-	if err == nil {
-		w.sent = at
-	}
-	return err
+	return w.send(ctx, &r)
 }
 
 // send sends a request and empties it.
@@ -126,8 +131,7 @@ func (w *remoteWriter) send(ctx context.Context, r *request) error {
 // request is a WriteRequest in protobuf.
 type request struct {
 	labels  map[string]string
-	at      int64     // milliseconds since the Unix epoch
-	since   time.Time // exemplars that started before were sent
+	at      int64 // milliseconds since the Unix epoch
 	body    []byte
 	samples int
 }
@@ -163,9 +167,6 @@ func bound(le float64) string {
 // series returns a series with one sample. le is the label of a bucket or "".
 func (r *request) series(name string, m *dto.Metric, le string, value float64, x *dto.Exemplar) []byte {
 	labels := maps.Clone(r.labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
 	labels["__name__"] = name
 	for _, l := range m.GetLabel() {
 		labels[l.GetName()] = l.GetValue()
@@ -175,12 +176,12 @@ func (r *request) series(name string, m *dto.Metric, le string, value float64, x
 	}
 	series := appendLabels(nil, labels)
 	series = appendMessage(series, 2, appendSample(nil, 1, value, r.at))
-	if at := x.GetTimestamp().AsTime(); x != nil && !at.Before(r.since) {
+	if x != nil {
 		of := map[string]string{}
 		for _, l := range x.GetLabel() {
 			of[l.GetName()] = l.GetValue()
 		}
-		series = appendMessage(series, 3, appendSample(appendLabels(nil, of), 2, x.GetValue(), at.UnixMilli()))
+		series = appendMessage(series, 3, appendSample(appendLabels(nil, of), 2, x.GetValue(), x.GetTimestamp().AsTime().UnixMilli()))
 	}
 	return series
 }

@@ -2,7 +2,8 @@ package spanmetrics
 
 import (
 	"math"
-	"slices"
+	"math/bits"
+	"sort"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,7 +35,7 @@ type counts struct {
 func (c *counts) add(calls, errors uint64, durations *tracestore.Histogram, bounds []time.Duration) {
 	c.failed += errors
 	c.succeeded += calls - min(errors, calls)
-	c.duration += durations.Sum
+	c.duration = sumOf(c.duration, durations.Sum)
 	if c.buckets == nil {
 		c.buckets = make([]uint64, len(bounds)+1)
 	}
@@ -48,9 +49,8 @@ func (c *counts) add(calls, errors uint64, durations *tracestore.Histogram, boun
 
 // bucketOf returns the bucket with the middle of one of the store's buckets, which are 2.2 % wide.
 func bucketOf(stored int, bounds []time.Duration) int {
-	middle := time.Duration(min(math.Sqrt(tracestore.BucketStart(stored)*tracestore.BucketStart(stored+1)), math.MaxInt64))
-	i, _ := slices.BinarySearch(bounds, middle)
-	return i
+	middle := math.Sqrt(tracestore.BucketStart(stored) * tracestore.BucketStart(stored+1))
+	return sort.Search(len(bounds), func(i int) bool { return float64(bounds[i]) >= middle })
 }
 
 // addAll adds all of o.
@@ -70,7 +70,7 @@ func (c *counts) raise(now, total *counts) bool {
 		if *to <= *from {
 			return false
 		}
-		*sum += *to - *from
+		*sum = sumOf(*sum, *to-*from)
 		*from = *to
 		return true
 	}
@@ -81,6 +81,14 @@ func (c *counts) raise(now, total *counts) bool {
 		higher(&c.buckets[i], &now.buckets[i], &total.buckets[i])
 	}
 	return succeeded || failed
+}
+
+// sumOf returns a + b, or the maximum if the sum overflows.
+func sumOf(a, b uint64) uint64 {
+	if sum, carry := bits.Add64(a, b, 0); carry == 0 {
+		return sum
+	}
+	return math.MaxUint64
 }
 
 // series has the counters of one key.
@@ -107,12 +115,13 @@ func newFamily[K comparable](limit int, other func(K) K) *family[K] {
 type numbers[K comparable] struct {
 	family *family[K]
 	of     map[K]map[uint64]*counts
-	added  int // keys that have no series yet
+	added  int        // keys that have no series yet
+	noted  map[K]bool // keys whose spans were counted with other keys before
 }
 
 // newNumbers returns empty numbers.
 func (f *family[K]) newNumbers() *numbers[K] {
-	return &numbers[K]{family: f, of: map[K]map[uint64]*counts{}}
+	return &numbers[K]{family: f, of: map[K]map[uint64]*counts{}, noted: map[K]bool{}}
 }
 
 // at returns the counts of a key in a period: those of the key for others if max_series is
@@ -139,11 +148,9 @@ func (n *numbers[K]) at(k K, start uint64) *counts {
 // update adds to each series what has been counted since the previous update. first is true for the
 // first update, which only notes what was counted before. A new series has the value 0 until the
 // next update, so that its growth can be seen. The periods before the given one are forgotten.
+// update returns the keys that have grown.
 func (f *family[K]) update(now *numbers[K], first bool, before uint64, at time.Time) (grown []K) {
-	for _, s := range f.series {
-		s.total.addAll(&s.next)
-		s.next = counts{}
-	}
+	f.addNext()
 	for k, periods := range now.of {
 		s := f.series[k]
 		to := &counts{} // forgotten
@@ -151,10 +158,10 @@ func (f *family[K]) update(now *numbers[K], first bool, before uint64, at time.T
 		case s == nil:
 			s = &series{periods: map[uint64]*counts{}, grew: at}
 			f.series[k] = s
-			if !first {
+			if !first && !now.noted[k] {
 				to = &s.next
 			}
-		case !first:
+		case !first && !now.noted[k]:
 			to = &s.total
 		}
 		grew := false
@@ -179,6 +186,14 @@ func (f *family[K]) update(now *numbers[K], first bool, before uint64, at time.T
 		}
 	}
 	return grown
+}
+
+// addNext adds what new series have counted.
+func (f *family[K]) addNext() {
+	for _, s := range f.series {
+		s.total.addAll(&s.next)
+		s.next = counts{}
+	}
 }
 
 // expire removes the series that have not grown since the given time.

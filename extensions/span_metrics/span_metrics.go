@@ -38,8 +38,9 @@ type config struct {
 	ServiceGraph bool                                 `yaml:"service_graph" doc:"Whether calls between services are counted, too."`
 	GraphDelay   pipeline.Duration                    `yaml:"service_graph_delay" doc:"Time after which calls between services are counted. Spans that arrive later are not part of them."`
 	Exemplars    int                                  `yaml:"exemplars" doc:"Maximum number of spans of each kind that are looked up in each interval as exemplars. 0 disables exemplars."`
-	Timeout      pipeline.Duration                    `yaml:"timeout" doc:"Maximum duration of asking the store and of remote write at each interval."`
+	Timeout      pipeline.Duration                    `yaml:"timeout" doc:"Maximum duration of asking the store, and of remote write, at each interval."`
 	MaxScanned   int                                  `yaml:"max_scanned_spans" doc:"Maximum number of spans of each kind that are examined to find exemplars."`
+	MaxScrapes   int                                  `yaml:"max_concurrent_scrapes" doc:"Maximum number of concurrent responses with the series. Further requests get 503."`
 	RemoteWrite  pipeline.Optional[remoteWriteConfig] `yaml:"remote_write" doc:"Sends the series to a Prometheus remote write 1.0 server at each interval."`
 }
 
@@ -59,6 +60,7 @@ func defaults() config {
 		Exemplars:    100,
 		MaxScanned:   100_000,
 		Timeout:      pipeline.Duration(30 * time.Second),
+		MaxScrapes:   4,
 		RemoteWrite:  pipeline.Absent(defaultRemoteWrite()),
 	}
 	for _, ms := range []int{2, 4, 6, 8, 10, 50, 100, 200, 400, 800, 1000, 1400, 2000, 5000, 10_000, 15_000} {
@@ -107,6 +109,9 @@ func (c *config) Validate() error {
 	if c.Timeout <= 0 {
 		bad("timeout", "must be above 0")
 	}
+	if c.MaxScrapes < 1 {
+		bad("max_concurrent_scrapes", "must be above 0, not %d", c.MaxScrapes)
+	}
 	if c.SeparatesTenants() {
 		bad("tenancy", "is not supported here; tenant selects whose spans are counted")
 	}
@@ -134,13 +139,18 @@ type extension struct {
 
 	mu    sync.Mutex
 	spans *family[spanKey]
-	edges *family[edgeKey]
+	calls *family[edgeKey]
 
 	registry *prometheus.Registry // of the series
-	since    time.Time            // when the store was last asked successfully; zero before that
-	called   time.Time            // the time until which calls between services are counted; zero before that
-	stop     context.CancelFunc   // of the background goroutine
-	stopped  chan struct{}
+
+	// Of the goroutine that updates:
+	since   time.Time        // when the store was last asked successfully; zero before that
+	from    time.Time        // from when on it was asked
+	called  time.Time        // until when calls between services are counted
+	crowded map[spanKey]bool // keys of all operations of a service; see noteCrowded
+
+	stop    context.CancelFunc // of the background goroutine
+	stopped chan struct{}
 }
 
 var (
@@ -151,7 +161,7 @@ var (
 
 func newExtension(set pipeline.Settings, c config) (*extension, error) {
 	e := &extension{set: set, cfg: c, log: pipeline.NewRepeatLog(set), spans: newFamily(c.MaxSeries, otherSpans),
-		edges: newFamily(c.MaxSeries, otherEdges), registry: prometheus.NewRegistry(),
+		calls: newFamily(c.MaxSeries, otherEdges), registry: prometheus.NewRegistry(), crowded: map[spanKey]bool{},
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_span_metrics_collections_total",
 			Help: "How often the store was asked for the numbers of span metrics, by result: complete, incomplete or failed."}, []string{"result"})}
 	for _, b := range c.Buckets {
@@ -174,7 +184,8 @@ func newExtension(set pipeline.Settings, c config) (*extension, error) {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry,
+		promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: c.MaxScrapes}))
 	var err error
 	e.http, err = server.NewHTTP(set, "http", c.HTTPConfig, mux)
 	return e, err
@@ -215,33 +226,54 @@ func (e *extension) run(ctx context.Context) {
 
 // update collects and writes once.
 func (e *extension) update(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout.Std())
-	defer cancel()
-	err := e.collect(ctx)
-	if ctx.Err() != nil && context.Cause(ctx) == context.Canceled {
+	err := e.inTime(ctx, e.collect)
+	if ctx.Err() != nil {
 		return nil // stopped
 	}
 	if err != nil {
 		e.runs.WithLabelValues("failed").Inc()
-		e.log.Warn("the numbers of span metrics are not current", zap.Error(err))
 	}
 	if e.writer != nil {
-		err = errors.Join(err, e.writer.write(ctx, e.registry, e.set.Env.Now()))
+		err = errors.Join(err, e.inTime(ctx, e.write))
 	}
 	return err
 }
 
-// Stop counts the spans that were stored last, sends them if there is a remote write server, and
-// closes the listener.
+// inTime calls f with the configured timeout.
+func (e *extension) inTime(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout.Std())
+	defer cancel()
+	return f(ctx)
+}
+
+func (e *extension) write(ctx context.Context) error {
+	return e.writer.write(ctx, e.registry, e.set.Env.Now())
+}
+
+// Stop closes the listener. If there is a remote write server, it counts the spans that were stored
+// last, and sends their numbers; a failure is only logged.
 func (e *extension) Stop(ctx context.Context) error {
 	e.stop()
 	<-e.stopped
 	defer e.log.Close()
 	err := e.http.Stop(ctx)
 	if e.writer != nil {
-		err = errors.Join(err, e.update(ctx), e.writer.client.Stop(ctx))
+		lost := e.inTime(ctx, e.collect)
+		e.addNext()
+		if lost = errors.Join(lost, e.inTime(ctx, e.write)); lost != nil {
+			e.set.Logger.Warn("span metrics since the last interval were not sent", zap.Error(lost))
+		}
+		err = errors.Join(err, e.writer.client.Stop(ctx))
 	}
 	return err
+}
+
+// addNext adds what new series have counted.
+func (e *extension) addNext() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.spans.addNext()
+	e.calls.addNext()
 }
 
 // Addr returns the address of the listener `http`.

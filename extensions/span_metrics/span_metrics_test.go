@@ -3,7 +3,9 @@ package spanmetrics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -29,6 +31,8 @@ type store struct {
 	tracestore.Reader
 	spans      []span
 	err        error
+	edgesErr   error
+	operations int // each service has this number of operations, with one more span each
 	incomplete bool
 	asked      []tracestore.MetricsQuery
 }
@@ -57,7 +61,31 @@ func (s *store) Metrics(_ context.Context, _ string, q tracestore.MetricsQuery) 
 		p.Durations.Observe(uint64(sp.duration))
 		a.Series = append(a.Series, tracestore.MetricSeries{Service: sp.service, Operation: sp.name, Points: []tracestore.MetricPoint{p}})
 	}
+	if s.operations > 0 && slices.Contains(q.Kinds, "server") {
+		a.Series = append(a.Series, s.crowd(q)...)
+	}
 	return a, s.err
+}
+
+// crowd returns the operations of a service with more operations than a store returns, which it
+// selects at random.
+func (s *store) crowd(q tracestore.MetricsQuery) (all []tracestore.MetricSeries) {
+	point := tracestore.MetricPoint{Start: uint64(q.From.UnixNano()), Calls: 1}
+	point.Durations.Observe(1)
+	rest := tracestore.MetricSeries{Service: "crowd", Operation: tracestore.OtherOperation,
+		Points: []tracestore.MetricPoint{{Start: point.Start}}}
+	for i, n := range rand.Perm(s.operations) {
+		if i < tracestore.MaxOperations {
+			all = append(all, tracestore.MetricSeries{Service: "crowd", Operation: fmt.Sprint(n), Points: []tracestore.MetricPoint{point}})
+			continue
+		}
+		rest.Points[0].Calls++
+		rest.Points[0].Durations.Add(&point.Durations)
+	}
+	if rest.Points[0].Calls > 0 {
+		all = append(all, rest)
+	}
+	return all
 }
 
 func (s *store) Baselines(context.Context, string, tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
@@ -89,7 +117,7 @@ func (s *store) Edges(_ context.Context, _ string, q tracestore.EdgeQuery) (g tr
 		e.Durations.Observe(uint64(sp.duration))
 		g.Edges = append(g.Edges, e)
 	}
-	return g, nil
+	return g, s.edgesErr
 }
 
 func (s *store) Aggregate(_ context.Context, q tracestore.Query, a tracestore.Aggregation) (out tracestore.Aggregate, _ error) {
@@ -288,6 +316,98 @@ func TestCountersOfAnyHistory(t *testing.T) {
 	}
 }
 
+// TestCrowdedService checks that no span is counted twice if a service has more operations than a
+// store returns, whichever it returns.
+func TestCrowdedService(t *testing.T) {
+	p := newProgram(t, func(c *config) { c.ServiceGraph, c.MaxDelay = false, pipeline.Duration(time.Hour) })
+	p.step()
+	p.store.operations = tracestore.MaxOperations - 1
+	p.step()
+	p.step()
+	for p.store.operations < 3*tracestore.MaxOperations {
+		p.store.operations += 500
+		p.step()
+	}
+	var counted uint64
+	for _, s := range p.spans.series {
+		counted += s.total.succeeded
+	}
+	if most := uint64(p.store.operations); counted > most || counted < most-500 {
+		t.Errorf("%d of %d spans counted, want all but the ones of one interval", counted, most)
+	}
+}
+
+func TestClockSetBack(t *testing.T) {
+	p := newProgram(t, nil)
+	p.now = p.now.Truncate(10 * time.Minute)
+	p.step()
+	total := func() (spans, calls uint64) {
+		for _, s := range p.spans.series {
+			spans += s.total.succeeded
+		}
+		for _, s := range p.calls.series {
+			calls += s.total.succeeded
+		}
+		return spans, calls
+	}
+	for range 40 {
+		p.stores(5, order, 0)
+		p.step()
+	}
+	spans, calls := total()
+	for _, back := range []time.Duration{time.Minute, 3 * time.Minute, time.Hour} {
+		p.now = p.now.Add(-back)
+		p.step()
+		p.now = p.now.Add(back)
+	}
+	for range 12 {
+		p.step()
+	}
+	if s, c := total(); s != spans || s != 200 || c < calls || c != 200 {
+		t.Errorf("%d spans and %d calls counted, before %d and %d, want 200 and 200", s, c, spans, calls)
+	}
+}
+
+// TestSpansWithoutCalls checks that spans are counted while calls between services cannot be, and
+// that calls are counted later, but not those of a long time.
+func TestSpansWithoutCalls(t *testing.T) {
+	p := newProgram(t, nil)
+	p.stores(1, order, 0)
+	p.step()
+	p.store.edgesErr = errors.New("too slow")
+	fail := func(n int) {
+		for range n {
+			p.now = p.now.Add(p.cfg.Interval.Std())
+			p.stores(1, order, 0)
+			if err := p.update(t.Context()); err != nil && !strings.Contains(err.Error(), "counting calls between services: too slow") {
+				t.Error(err)
+			}
+		}
+	}
+	recover := func() (calls uint64) {
+		p.store.edgesErr = nil
+		for range 12 {
+			p.step()
+		}
+		for _, s := range p.calls.series {
+			calls += s.total.succeeded
+		}
+		return calls
+	}
+	fail(20)
+	p.expect("calls_total", `
+traces_span_metrics_calls_total{ORDER,status_code="STATUS_CODE_ERROR"} 0.0
+traces_span_metrics_calls_total{ORDER,status_code="STATUS_CODE_UNSET"} 20.0`)
+	if got := recover(); got != 21 {
+		t.Errorf("%d calls counted, want 21", got)
+	}
+	p.store.edgesErr = errors.New("too slow")
+	fail(200)
+	if got := recover(); got >= 21+60 || got <= 21+30 {
+		t.Errorf("%d calls counted, want those of about 10 minutes", got)
+	}
+}
+
 func TestLimitOfSeries(t *testing.T) {
 	p := newProgram(t, func(c *config) { c.MaxSeries, c.ServiceGraph = 2, false })
 	p.step()
@@ -405,13 +525,13 @@ func TestRemoteWrite(t *testing.T) {
 	p.stores(1, order, 0)
 	p.step()
 	want := []string{
-		"__name__ traces_span_metrics_calls_total cluster a ORDER status_code STATUS_CODE_ERROR ",
-		"__name__ traces_span_metrics_calls_total cluster a ORDER status_code STATUS_CODE_UNSET ",
-		"__name__ traces_span_metrics_duration_milliseconds_bucket cluster a le 10.0 ORDER ",
-		"__name__ traces_span_metrics_duration_milliseconds_bucket cluster a le 1000.0 ORDER ",
-		"__name__ traces_span_metrics_duration_milliseconds_bucket cluster a le +Inf ORDER ",
-		"__name__ traces_span_metrics_duration_milliseconds_sum cluster a ORDER ",
-		"__name__ traces_span_metrics_duration_milliseconds_count cluster a ORDER ",
+		"__name__ traces_span_metrics_calls_total cluster a job span_metrics ORDER status_code STATUS_CODE_ERROR ",
+		"__name__ traces_span_metrics_calls_total cluster a job span_metrics ORDER status_code STATUS_CODE_UNSET ",
+		"__name__ traces_span_metrics_duration_milliseconds_bucket cluster a job span_metrics le 10.0 ORDER ",
+		"__name__ traces_span_metrics_duration_milliseconds_bucket cluster a job span_metrics le 1000.0 ORDER ",
+		"__name__ traces_span_metrics_duration_milliseconds_bucket cluster a job span_metrics le +Inf ORDER ",
+		"__name__ traces_span_metrics_duration_milliseconds_sum cluster a job span_metrics ORDER ",
+		"__name__ traces_span_metrics_duration_milliseconds_count cluster a job span_metrics ORDER ",
 	}
 	if !slices.Equal(r.series, want) {
 		t.Errorf("got\n%s", strings.Join(r.series, "\n"))
@@ -428,7 +548,7 @@ func TestRemoteWrite(t *testing.T) {
 		}
 	}
 	got := p.fixture.Samples(t, "tracing_span_metrics_remote_write_samples_total", "result")
-	if got["sent"] != 7 || got["rejected"] != 7 || got["failed"] != 7 {
+	if got["sent"] != 7 || got["rejected"] != 3 || got["failed"] != 3 {
 		t.Errorf("got %v", got)
 	}
 }
@@ -472,6 +592,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"buckets: must be ascending":                  func(c *config) { c.Buckets = []pipeline.Duration{2, 2} },
 		"exemplars: must be from 0 to 1000, not 1001": func(c *config) { c.Exemplars = 1001 },
 		"max_scanned_spans: must be above 0":          func(c *config) { c.MaxScanned = 0 },
+		"max_concurrent_scrapes: must be above 0":     func(c *config) { c.MaxScrapes = 0 },
+		"service_graph_delay: must not be below":      func(c *config) { c.GraphDelay = -1 },
 		"timeout: must be above 0":                    func(c *config) { c.Timeout = 0 },
 	} {
 		c := defaults()
@@ -489,6 +611,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"must be snappy":               func(c *remoteWriteConfig) { c.Compression = "gzip" },
 		"must be above 0, not 0":       func(c *remoteWriteConfig) { c.MaxSamples = 0 },
 		`"a.b" is not the name of a l`: func(c *remoteWriteConfig) { c.Labels = map[string]string{"a.b": ""} },
+		`"le" is set by the extension`: func(c *remoteWriteConfig) { c.Labels = map[string]string{"le": "5"} },
+		`"__name__" is set by the ext`: func(c *remoteWriteConfig) { c.Labels = map[string]string{"__name__": "x"} },
 	} {
 		c := defaultRemoteWrite()
 		c.HTTPConfig = client.DefaultHTTPConfig()

@@ -28,7 +28,7 @@ extensions:
     storage: disk
     endpoint: %q
     interval: 1s
-    service_graph_delay: 1s
+    service_graph_delay: 10s
     remote_write: {endpoint: "%s/api/v1/write", labels: {path: remote_write}}
 service:
   data_dir: %q
@@ -47,7 +47,7 @@ func TestSpanMetrics(t *testing.T) {
 		t.Fatalf("promtool check rules: %v: %s", err, out)
 	}
 	address := pipelinetest.FixedAddress(t)
-	prometheus := startPrometheusWith(t, path, rules, map[string]string{"span_metrics": address},
+	prometheus := startPrometheusWith(t, path, rules, map[string]string{"scraped": address},
 		"--web.enable-remote-write-receiver", "--enable-feature=exemplar-storage")
 	p := harness.RunYAML(t, fmt.Sprintf(spanMetrics, address, prometheus.url, t.TempDir()))
 	p.AwaitReady()
@@ -89,7 +89,7 @@ func TestSpanMetrics(t *testing.T) {
 		p.PostJSON(string(request))
 		time.Sleep(time.Second) // so that Prometheus sees the counters grow
 	}
-	for _, by := range []string{`job="span_metrics"`, `path="remote_write"`} {
+	for _, by := range []string{`job="scraped"`, `path="remote_write"`} {
 		harness.Poll(t, "the series with "+by, func() bool {
 			got := map[string]float64{}
 			for _, s := range prometheus.query(`traces_span_metrics_calls_total{` + by + `}`) {
@@ -112,7 +112,7 @@ func TestSpanMetrics(t *testing.T) {
 		_, body := harness.Fetch(t, prometheus.url+"/api/v1/query_exemplars?start=0&end=9999999999&query="+
 			url.QueryEscape("traces_span_metrics_duration_milliseconds_bucket"))
 		return bytes.Contains(body, []byte(`"trace_id":"01`)) && bytes.Contains(body, []byte(`"path":"remote_write"`)) &&
-			bytes.Contains(body, []byte(`"job":"span_metrics"`))
+			bytes.Contains(body, []byte(`"job":"scraped"`))
 	})
 	harness.Poll(t, "the alert", func() bool {
 		return prometheus.has(`ALERTS{alertname="ServiceFails",service_name="payment",alertstate="firing"}`)
