@@ -86,26 +86,26 @@ func (e *extension) countSpans(ctx context.Context, now time.Time) (kinds map[st
 	return kinds, complete, nil
 }
 
-// countCalls updates the series of calls between services.
+// countCalls updates the series of calls between services. After a failure, the store has until the
+// next time to recover.
 func (e *extension) countCalls(ctx context.Context, now time.Time) (complete bool, err error) {
 	if !e.cfg.ServiceGraph {
 		return true, nil
 	}
 	w := window{from: e.called, to: now.Add(-e.cfg.GraphDelay.Std()).Truncate(callIntervals * e.cfg.Interval.Std())}
-	complete = true
-	if oldest := w.to.Add(-e.cfg.MaxDelay.Std()); !w.from.IsZero() && w.from.Before(oldest) {
-		w.from, complete = oldest, false
-		e.log.Warn("some calls between services are not counted, because the store did not respond in time")
-	}
-	calls := e.calls.newNumbers()
-	if !w.from.IsZero() && w.from.Before(w.to) {
-		var all bool
-		if all, err = e.readCalls(ctx, w, calls); err != nil {
-			return false, err
+	calls, complete := e.calls.newNumbers(), true
+	if w.to.After(e.asked) {
+		e.asked = w.to
+		if oldest := w.to.Add(-e.cfg.MaxDelay.Std()); !w.from.IsZero() && w.from.Before(oldest) {
+			w.from = oldest
+			e.log.Warn("some calls between services are not counted, because the store did not respond in time")
 		}
-		complete = complete && all
-	}
-	if w.to.After(e.called) {
+		if !w.from.IsZero() {
+			if complete, err = e.readCalls(ctx, w, calls); err != nil {
+				return false, err
+			}
+			complete = complete && w.from.Equal(e.called)
+		}
 		e.called = w.to
 	}
 	e.mu.Lock()

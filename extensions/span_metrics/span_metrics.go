@@ -147,6 +147,7 @@ type extension struct {
 	since   time.Time        // when the store was last asked successfully; zero before that
 	from    time.Time        // from when on it was asked
 	called  time.Time        // until when calls between services are counted
+	asked   time.Time        // until when the store was asked for them
 	crowded map[spanKey]bool // keys of all operations of a service; see noteCrowded
 
 	stop    context.CancelFunc // of the background goroutine
