@@ -46,6 +46,17 @@ func softMemory(p *harness.Process) int {
 	return int(limit >> 20)
 }
 
+// checkPeak checks the peak memory of a process, in MiB, against the soft memory limit. The Go
+// runtime exceeds the limit by a part if other programs leave it little time to collect garbage.
+func checkPeak(p *harness.Process, peak int) {
+	p.T.Helper()
+	limit := softMemory(p)
+	if most := limit + limit/4; peak > most {
+		p.T.Errorf("peak memory %d MiB, want at most %d", peak, most)
+	}
+	p.T.Logf("peak memory %d MiB, soft limit %d", peak, limit)
+}
+
 // hostileRequest is an HTTP request.
 type hostileRequest struct {
 	url, contentType, encoding string
@@ -117,11 +128,7 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	limit := softMemory(p)
-	if peak > limit {
-		t.Errorf("peak memory %d MiB, want at most %d", peak, limit)
-	}
-	t.Logf("peak memory %d MiB of at most %d", peak, limit)
+	checkPeak(p, peak)
 }
 
 // sendHostileGRPC sends a message several times, which must be refused, or accepted if it contains
