@@ -19,10 +19,9 @@ import (
 const (
 	// previewTime is the maximum time to read a trace for a preview. Chat programs wait for a few
 	// seconds.
-	previewTime = 2 * time.Second
-	// maxPreviewName is the maximum number of characters of a name in a preview, maxPreviewServices
-	// that of services.
-	maxPreviewName, maxPreviewServices = 80, 5
+	previewTime        = 2 * time.Second
+	maxPreviewName     = 80 // characters of a name
+	maxPreviewServices = 5  // services in a preview
 )
 
 // previews returns the function that describes traces in previews of links.

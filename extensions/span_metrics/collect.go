@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// queryMemory is the memory in bytes that asking the store reserves at once, besides what the
-	// store reserves.
+	// queryMemory is the memory in bytes that is reserved before the store is asked. The store
+	// reserves more for each question.
 	queryMemory = 1 << 20
 	// callIntervals is the number of intervals after which calls between services are counted,
 	// because stores often must read spans to do so.
@@ -38,7 +38,7 @@ func (e *extension) collect(ctx context.Context) error {
 	defer memory.Release()
 	ctx = tracestore.WithAccount(ctx, memory)
 	now := e.set.Env.Now()
-	kinds, complete, err := e.countSpans(ctx, now)
+	kinds, missing, err := e.countSpans(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (e *extension) collect(ctx context.Context) error {
 		return err
 	}
 	result := "complete"
-	if !complete || !allCalls {
+	if !missing.Complete() || !allCalls {
 		result = "incomplete"
 	}
 	e.runs.WithLabelValues(result).Inc()
@@ -58,7 +58,9 @@ func (e *extension) collect(ctx context.Context) error {
 }
 
 // countSpans updates the series of spans. It returns the kinds of spans that there are more of.
-func (e *extension) countSpans(ctx context.Context, now time.Time) (kinds map[string]bool, complete bool, err error) {
+// Until all stores have answered once, spans are only noted: what a store has from before the start
+// must not look like growth.
+func (e *extension) countSpans(ctx context.Context, now time.Time) (kinds map[string]bool, missing tracestore.Reasons, err error) {
 	w := window{from: e.periodOf(now), to: now, period: e.cfg.MaxDelay.Std()}
 	first := e.since.IsZero()
 	if since := e.periodOf(e.since); !first && since.Before(w.from) && now.Sub(since) < maxDelay {
@@ -68,11 +70,14 @@ func (e *extension) countSpans(ctx context.Context, now time.Time) (kinds map[st
 	if w.from.Before(e.from) { // the clock was set back
 		w.from = e.from
 	}
-	spans, complete, err := e.readSpans(ctx, w)
+	spans, missing, err := e.readSpans(ctx, w)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	e.since, e.from = now, w.from
+	e.from = w.from
+	if !first || !missing.Has(tracestore.ReasonUnavailable) {
+		e.since = now
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	kinds = map[string]bool{}
@@ -83,7 +88,7 @@ func (e *extension) countSpans(ctx context.Context, now time.Time) (kinds map[st
 		e.spans.expire(now.Add(-idle))
 		e.calls.expire(now.Add(-idle))
 	}
-	return kinds, complete, nil
+	return kinds, missing, nil
 }
 
 // countCalls updates the series of calls between services. After a failure, the store has until the
@@ -127,21 +132,21 @@ func (e *extension) periodOf(t time.Time) time.Time {
 	return time.Unix(0, t.UnixNano()/period*period)
 }
 
-// readSpans returns the numbers of spans, and whether they are complete.
-func (e *extension) readSpans(ctx context.Context, w window) (*numbers[spanKey], bool, error) {
+// readSpans returns the numbers of spans, and why some are missing.
+func (e *extension) readSpans(ctx context.Context, w window) (*numbers[spanKey], tracestore.Reasons, error) {
 	store, ok := tracestore.As[tracestore.Metrics](ctx, e.cfg.Tenant, e.cfg.Storage.Get())
 	if !ok {
-		return nil, false, errors.New("store does not count the calls of services")
+		return nil, nil, errors.New("store does not count the calls of services")
 	}
-	n, complete := e.spans.newNumbers(), true
+	n, missing := e.spans.newNumbers(), tracestore.Reasons(nil)
 	for kind := otlpdata.KindUnspecified; kind <= otlpdata.KindConsumer; kind++ {
 		name := (&otlpdata.Span{Kind: kind}).KindName()
 		answer, err := store.Metrics(ctx, e.cfg.Tenant, tracestore.MetricsQuery{Kinds: []string{name}, ByOperation: true,
 			From: w.from, To: w.to, Step: w.period})
 		if err != nil {
-			return nil, false, fmt.Errorf("counting spans: %w", err)
+			return nil, nil, fmt.Errorf("counting spans: %w", err)
 		}
-		complete = complete && answer.Complete()
+		missing.Add(answer.Reasons...)
 		e.noteCrowded(answer.Series, kindLabel(name), n)
 		for i := range answer.Series {
 			s := &answer.Series[i]
@@ -155,7 +160,7 @@ func (e *extension) readSpans(ctx context.Context, w window) (*numbers[spanKey],
 			}
 		}
 	}
-	return n, complete, nil
+	return n, missing, nil
 }
 
 // noteCrowded finds the services with more operations than a store returns. Which ones it returns

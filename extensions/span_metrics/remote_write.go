@@ -1,6 +1,7 @@
 package spanmetrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,35 +81,40 @@ func newRemoteWriter(set pipeline.Settings, c remoteWriteConfig) (*remoteWriter,
 	return w, set.Metrics.Register(w.samples)
 }
 
-// write sends the series as of a time, until a request fails. What fails is not repeated: the next
-// samples include it. Prometheus ignores exemplars that it already has.
+// write sends the series as of a time. It ends when a request fails; what the server rejects does
+// not keep back the rest. Nothing is repeated: the samples of the next interval include it.
+// Prometheus ignores exemplars that it already has.
 func (w *remoteWriter) write(ctx context.Context, series prometheus.Gatherer, at time.Time) error {
 	families, err := series.Gather()
 	if err != nil {
 		return fmt.Errorf("remote write: %w", err)
 	}
 	r := request{labels: w.labels, at: at.UnixMilli()}
+	var rejected error // the first one
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, series := range r.metric(f, m) {
 				if r.samples == w.cfg.MaxSamples {
-					if err := w.send(ctx, &r); err != nil {
+					refusal, err := w.send(ctx, &r)
+					if err != nil {
 						return err
 					}
+					rejected = cmp.Or(rejected, refusal)
 				}
 				r.body = appendMessage(r.body, 1, series)
 				r.samples++
 			}
 		}
 	}
-	if r.samples == 0 {
-		return nil
+	if r.samples > 0 {
+		refusal, err := w.send(ctx, &r)
+		return cmp.Or(err, rejected, refusal)
 	}
-	return w.send(ctx, &r)
+	return rejected
 }
 
-// send sends a request and empties it.
-func (w *remoteWriter) send(ctx context.Context, r *request) error {
+// send sends a request and empties it. refusal says why the server rejected it.
+func (w *remoteWriter) send(ctx context.Context, r *request) (refusal, err error) {
 	resp, err := w.client.Post(ctx, w.cfg.Endpoint, http.Header{"Content-Type": {"application/x-protobuf"},
 		"X-Prometheus-Remote-Write-Version": {"0.1.0"}}, [][]byte{r.body})
 	result := "sent"
@@ -116,16 +122,15 @@ func (w *remoteWriter) send(ctx context.Context, r *request) error {
 	case err != nil:
 		result, err = "failed", fmt.Errorf("remote write to %s: %w", w.name, err)
 	case resp.Status/100 != 2:
-		result = "failed"
-		if resp.Status/100 == 4 && resp.Status != http.StatusTooManyRequests {
-			result = "rejected"
-		}
-		err = fmt.Errorf("remote write to %s: %d %s: %.200s", w.name, resp.Status, http.StatusText(resp.Status),
+		result, err = "failed", fmt.Errorf("remote write to %s: %d %s: %.200s", w.name, resp.Status, http.StatusText(resp.Status),
 			strings.TrimSpace(string(resp.Body)))
+		if resp.Status/100 == 4 && resp.Status != http.StatusTooManyRequests {
+			result, refusal, err = "rejected", err, nil
+		}
 	}
 	w.samples.WithLabelValues(result).Add(float64(r.samples))
 	r.body, r.samples = r.body[:0], 0
-	return err
+	return refusal, err
 }
 
 // request is a WriteRequest in protobuf.

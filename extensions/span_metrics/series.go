@@ -57,8 +57,8 @@ func bucketOf(stored int, bounds []time.Duration) int {
 func (c *counts) addAll(o *counts) { (&counts{}).raise(o, c) }
 
 // raise raises each number to the one in now, if that is higher, and adds the differences to total.
-// Numbers of a store may fall, for example when it finds duplicates or deletes spans; those of
-// counters must not. It reports whether there are more spans.
+// What a store counts may fall, for example when it finds duplicates or deletes spans, but counters
+// must not. It reports whether there are more spans.
 func (c *counts) raise(now, total *counts) bool {
 	if len(c.buckets) < len(now.buckets) {
 		c.buckets = append(c.buckets, make([]uint64, len(now.buckets)-len(c.buckets))...)
@@ -124,8 +124,8 @@ func (f *family[K]) newNumbers() *numbers[K] {
 	return &numbers[K]{family: f, of: map[K]map[uint64]*counts{}, noted: map[K]bool{}}
 }
 
-// at returns the counts of a key in a period: those of the key for others if max_series is
-// reached.
+// at returns the counts of a key in a period. If max_series is reached, new keys share the counts
+// of the key for others.
 func (n *numbers[K]) at(k K, start uint64) *counts {
 	if n.of[k] == nil && n.family.series[k] == nil {
 		if len(n.family.series)+n.added >= n.family.limit {

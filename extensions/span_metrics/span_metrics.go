@@ -1,6 +1,6 @@
 // Package spanmetrics implements the `span_metrics` extension. It counts the stored spans by
 // service, operation and kind, and the calls between services, as counters and histograms for
-// Prometheus: on its own listener, and by remote write. Names and labels are those of the
+// Prometheus: on its own listener, and by remote write. They have the names and labels of the
 // connectors `spanmetrics` and `servicegraph` of the OpenTelemetry Collector.
 //
 // The numbers come from the statistics of the store, which it asks at an interval. A counter begins
@@ -29,7 +29,7 @@ type config struct {
 	server.HTTPConfig
 	Storage      pipeline.Ref[tracestore.Reader]      `yaml:"storage" doc:"Exporter whose store is counted." ref:"a span store"`
 	Tenant       string                               `yaml:"tenant" doc:"Tenant whose spans are counted. Empty means the default tenant. For several tenants, use several extensions."`
-	Interval     pipeline.Duration                    `yaml:"interval" doc:"Interval at which the store is asked. Scrape at least as often."`
+	Interval     pipeline.Duration                    `yaml:"interval" doc:"Interval at which the store is asked, at most a quarter of max_span_delay. Scrape at least as often."`
 	MaxDelay     pipeline.Duration                    `yaml:"max_span_delay" doc:"Spans are counted if they are stored within this time after their start. Whole minutes."`
 	MaxSeries    int                                  `yaml:"max_series" doc:"Maximum number of combinations of service, operation and span kind, and of connections between services. Further ones are counted together, with the name other."`
 	MaxIdle      pipeline.Duration                    `yaml:"max_idle" doc:"Time without a span after which a series ends. 0 disables the limit."`
@@ -83,6 +83,9 @@ func (c *config) Validate() error {
 	}
 	if c.Interval < pipeline.Duration(time.Second) {
 		bad("interval", "must be at least 1s, not %s", c.Interval)
+	}
+	if callIntervals*c.Interval > c.MaxDelay {
+		bad("interval", "must be at most a quarter of max_span_delay, because calls between services are counted at every fourth interval")
 	}
 	if d := c.MaxDelay.Std(); d < time.Minute || d > maxDelay || d%time.Minute != 0 {
 		bad("max_span_delay", "must be whole minutes from 1m to 24h, not %s", c.MaxDelay)

@@ -34,6 +34,7 @@ type store struct {
 	edgesErr   error
 	operations int // each service has this number of operations, with one more span each
 	incomplete bool
+	hidden     int // number of first spans that are in a store which does not respond
 	asked      []tracestore.MetricsQuery
 }
 
@@ -49,7 +50,10 @@ func (s *store) Metrics(_ context.Context, _ string, q tracestore.MetricsQuery) 
 	if s.incomplete {
 		a.Reasons = tracestore.Because(tracestore.ReasonOther, "a part cannot be read")
 	}
-	for i := range s.spans {
+	if s.hidden > 0 {
+		a.Reasons = tracestore.Because(tracestore.ReasonUnavailable, "a store does not respond")
+	}
+	for i := s.hidden; i < len(s.spans); i++ {
 		sp := &s.spans[i]
 		if sp.start.Before(q.From) || sp.start.After(q.To) || !slices.Contains(q.Kinds, sp.kind) {
 			continue
@@ -235,6 +239,21 @@ traces_span_metrics_duration_milliseconds_sum{ORDER} 2010.0
 traces_span_metrics_duration_milliseconds_count{ORDER} 3`)
 }
 
+// TestStoreThatRespondsLate checks that the spans of a store which did not respond at the start are
+// not counted when it does.
+func TestStoreThatRespondsLate(t *testing.T) {
+	p := newProgram(t, func(c *config) { c.ServiceGraph = false })
+	p.stores(7, order, time.Minute)
+	p.store.hidden = 5
+	p.step()
+	p.step()
+	p.store.hidden = 0
+	p.step()
+	p.stores(2, order, 0)
+	p.step()
+	p.expect("UNSET", `traces_span_metrics_calls_total{ORDER,status_code="STATUS_CODE_UNSET"} 2.0`)
+}
+
 // TestNewSeriesBeginWith0 checks that a new series is first seen with the value 0, because
 // Prometheus does not count the growth to the first value of a series.
 func TestNewSeriesBeginWith0(t *testing.T) {
@@ -293,7 +312,7 @@ func TestCountersOfAnyHistory(t *testing.T) {
 		case 3: // retention
 			p.store.spans = slices.DeleteFunc(p.store.spans, func(s span) bool { return p.now.Sub(s.start) > 30*time.Minute })
 		case 7:
-			p.store.err = errors.New("the store is down")
+			p.store.err = errors.New("store is down")
 			for range 150 { // longer than max_span_delay
 				p.now = p.now.Add(p.cfg.Interval.Std())
 				if err := p.update(t.Context()); err == nil {
@@ -369,7 +388,7 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // TestSpansWithoutCalls checks that spans are counted while calls between services cannot be, and
-// that calls are counted later, but not those of a long time.
+// that calls are counted after a short failure, but not all of them after a long one.
 func TestSpansWithoutCalls(t *testing.T) {
 	p := newProgram(t, nil)
 	p.stores(1, order, 0)
@@ -450,8 +469,8 @@ func TestExemplars(t *testing.T) {
 
 func TestProblemsAreCounted(t *testing.T) {
 	p := newProgram(t, nil)
-	p.store.err = errors.New("the store is down")
-	if err := p.update(t.Context()); err == nil || err.Error() != "counting spans: the store is down" {
+	p.store.err = errors.New("store is down")
+	if err := p.update(t.Context()); err == nil || err.Error() != "counting spans: store is down" {
 		t.Errorf("got %v", err)
 	}
 	p.store.err, p.store.incomplete = nil, true
@@ -548,7 +567,7 @@ func TestRemoteWrite(t *testing.T) {
 		}
 	}
 	got := p.fixture.Samples(t, "tracing_span_metrics_remote_write_samples_total", "result")
-	if got["sent"] != 7 || got["rejected"] != 3 || got["failed"] != 3 {
+	if got["sent"] != 7 || got["rejected"] != 7 || got["failed"] != 3 {
 		t.Errorf("got %v", got)
 	}
 }
@@ -561,7 +580,7 @@ func TestStopCountsTheLastSpans(t *testing.T) {
 	p := newProgram(t, func(c *config) {
 		w := defaultRemoteWrite()
 		w.Endpoint = srv.URL
-		c.RemoteWrite, c.Interval = pipeline.Present(w), pipeline.Duration(time.Hour)
+		c.RemoteWrite, c.Interval, c.MaxDelay = pipeline.Present(w), pipeline.Duration(time.Hour), pipeline.Duration(4*time.Hour)
 	})
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -584,6 +603,7 @@ func TestStopCountsTheLastSpans(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*config){
 		"storage: must be set":                        func(c *config) { c.Storage = pipeline.Ref[tracestore.Reader]{} },
+		"interval: must be at most a quarter":         func(c *config) { c.Interval = pipeline.Duration(151 * time.Second) },
 		"interval: must be at least 1s":               func(c *config) { c.Interval = 1 },
 		"max_span_delay: must be whole minutes":       func(c *config) { c.MaxDelay = pipeline.Duration(90 * time.Second) },
 		"max_series: must be above 0":                 func(c *config) { c.MaxSeries = 0 },

@@ -70,11 +70,11 @@ func TestHostileClients(t *testing.T) {
 	peak := p.PeakMemory()
 	p.Signal(syscall.SIGTERM)
 	p.Accounting()
-	harness.CheckAccounting(t, admin)
+	metrics := harness.CheckAccounting(t, admin)
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	checkPeak(p, peak)
+	checkPeak(p, peak, metrics)
 	t.Logf("client: %d spans, %d retries", r.Acked, r.Retries)
 }
 

@@ -46,10 +46,14 @@ func softMemory(p *harness.Process) int {
 	return int(limit >> 20)
 }
 
-// checkPeak checks the peak memory of a process, in MiB, against the soft memory limit. The Go
-// runtime exceeds the limit by a part if other programs leave it little time to collect garbage.
-func checkPeak(p *harness.Process, peak int) {
+// checkPeak checks that requests never held more than service.limits.inflight, by the last metrics
+// of a process, and its peak memory in MiB against the soft memory limit. The Go runtime exceeds
+// the soft limit by a part if other programs leave it little time to collect garbage.
+func checkPeak(p *harness.Process, peak int, metrics map[string]float64) {
 	p.T.Helper()
+	if held, most := metrics["tracing_inflight_peak_bytes"], metrics["tracing_inflight_limit_bytes"]; held <= 0 || held > most {
+		p.T.Errorf("requests held %v bytes at their peak, want at most %v", held, most)
+	}
 	limit := softMemory(p)
 	if most := limit + limit/4; peak > most {
 		p.T.Errorf("peak memory %d MiB, want at most %d", peak, most)
@@ -124,11 +128,11 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 	peak := p.PeakMemory()
 	p.Signal(syscall.SIGTERM)
 	p.Accounting()
-	harness.CheckAccounting(t, admin)
+	metrics := harness.CheckAccounting(t, admin)
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	checkPeak(p, peak)
+	checkPeak(p, peak, metrics)
 }
 
 // sendHostileGRPC sends a message several times, which must be refused, or accepted if it contains
