@@ -16,6 +16,8 @@ import (
 // Meta is the origin of a request. It travels with the spans, so that none of their properties
 // exists only in a context.
 type Meta struct {
+	// Signal is what the request contains.
+	Signal Signal
 	// Tenant is the owner of the spans. "" is the default tenant.
 	Tenant string
 	// Format is the name of the wire format as in metrics: "otlp", "tracing" or "zipkin".
@@ -28,7 +30,8 @@ type Meta struct {
 	Metadata Metadata
 }
 
-// Batch is one trace request. It is immutable and safe for concurrent use: branches, retries and
+// Batch is one request with spans or, with [SignalLogs], log records. What is said of spans here and
+// in the methods applies to log records, too, unless they say otherwise. It is immutable and safe for concurrent use: branches, retries and
 // queues share one value. Each form of the data is derived at most once.
 type Batch struct {
 	meta     Meta
@@ -67,13 +70,17 @@ func (c *ServiceCount) Add(root, debug bool) {
 	}
 }
 
-// FromOTLP returns a Batch for an encoded ExportTraceServiceRequest. The Batch keeps b, which must
+// FromOTLP returns a Batch for an encoded ExportTraceServiceRequest or, with [SignalLogs],
+// ExportLogsServiceRequest. The Batch keeps b, which must
 // not be modified afterwards. The error is a *[LimitError] if the request exceeds lim; any other
 // error means that b is not such a message. Both are permanent: resending the same bytes cannot
 // succeed.
 func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 	var c counter
-	memory, err := walk(b, &c, lim, true)
+	w := walkers.Get().(*walker)
+	defer w.release()
+	w.signal = m.Signal
+	memory, err := w.walk(b, &c, lim, true)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +96,7 @@ func FromRequests(requests [][]byte, m Meta, lim Limits) (*Batch, error) {
 	var c counter
 	w := walkers.Get().(*walker)
 	defer w.release()
+	w.signal = m.Signal
 	for _, r := range requests {
 		memory, err := w.walk(r, &c, lim, true)
 		if err != nil {
@@ -126,7 +134,7 @@ func FromTraces(td ptrace.Traces, m Meta) *Batch {
 // Concat joins batches of one tenant into one. It copies no bytes: the encoded form keeps the
 // chunks of its parts, which together are one valid request. Format, transport and time are taken
 // from the first part; metadata is kept if it is the same in all parts. Concat returns an error if
-// there are no parts or if their tenants differ.
+// there are no parts or if their tenants or signals differ.
 func Concat(parts ...*Batch) (*Batch, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("otlpdata: Concat without batches")
@@ -137,6 +145,9 @@ func Concat(parts ...*Batch) (*Batch, error) {
 	out := &Batch{meta: parts[0].meta}
 	var c counter
 	for _, p := range parts {
+		if p.meta.Signal != out.meta.Signal {
+			return nil, errors.New("otlpdata: Concat of batches with different signals")
+		}
 		if p.meta.Tenant != out.meta.Tenant {
 			return nil, fmt.Errorf("otlpdata: Concat of batches of tenants %q and %q", out.meta.Tenant, p.meta.Tenant)
 		}
@@ -161,10 +172,12 @@ func Concat(parts ...*Batch) (*Batch, error) {
 	return out, nil
 }
 
+var errNotSpans = errors.New("BUG: spans of a batch of log records are asked for")
+
 // Meta returns the origin of the request.
 func (b *Batch) Meta() Meta { return b.meta }
 
-// Len returns the number of spans.
+// Len returns the number of spans or log records.
 func (b *Batch) Len() int { return b.spans }
 
 // Services returns the number of spans per service, in order of first appearance. The caller must
@@ -188,9 +201,12 @@ func (b *Batch) Size() int {
 // [FromOTLP] and [FromJSON] know the number; others return 0.
 func (b *Batch) WalkMemory() int { return b.walk }
 
-// Walk calls v for every resource, scope and span of the batch; see [Walk] for a single chunk. It
+// Walk calls v for every resource, scope and span of the batch, which must have [SignalTraces]; see [Walk] for a single chunk. It
 // returns errors of the visitor, and of encoding a batch of objects.
 func (b *Batch) Walk(v Visitor) error {
+	if b.meta.Signal != SignalTraces {
+		return errNotSpans
+	}
 	chunks, err := b.chunks()
 	if err != nil {
 		return err
@@ -253,6 +269,9 @@ func (b *Batch) WithoutObjects() (*Batch, error) {
 
 // Traces returns the spans as pdata objects. The caller must not modify them; see [Batch.Edit].
 func (b *Batch) Traces() (ptrace.Traces, error) {
+	if b.meta.Signal != SignalTraces {
+		return ptrace.Traces{}, errNotSpans
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.hasDecoded {
@@ -279,6 +298,9 @@ func (b *Batch) Edit(change func(ptrace.Traces) error) (*Batch, error) {
 }
 
 func (b *Batch) copyTraces() (ptrace.Traces, error) {
+	if b.meta.Signal != SignalTraces {
+		return ptrace.Traces{}, errNotSpans
+	}
 	b.mu.Lock()
 	encoded, decoded, hasDecoded := b.encoded, b.decoded, b.hasDecoded
 	b.mu.Unlock()

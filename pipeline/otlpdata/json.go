@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 var (
 	errJSONCut   = errors.New("otlp: JSON object is truncated")
 	errJSONTail  = errors.New("otlp: JSON object is followed by more data; send one object per request")
-	errJSONStart = errors.New("otlp: JSON must be an object with resourceSpans")
+	errJSONStart = errors.New("otlp: JSON must be an object with resourceSpans or resourceLogs")
 	errJSONName  = errors.New("otlp: JSON object has a member with an empty name")
 )
 
@@ -28,7 +29,7 @@ const (
 func MaxJSONBrackets(depth int) int { return jsonBracketsAround + jsonBracketsPerValue*depth }
 
 // FromJSON returns a Batch for a request in OTLP/JSON (opentelemetry-proto, "JSON Protobuf
-// Encoding"). Size and nesting are checked before anything is decoded, the other limits afterwards.
+// Encoding") with spans or, with [SignalLogs], log records. Size and nesting are checked before anything is decoded, the other limits afterwards.
 // Errors are the same as for [FromOTLP].
 func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	lim = lim.orDefault()
@@ -38,15 +39,26 @@ func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	if err := scanJSON(b, lim.Depth); err != nil {
 		return nil, err
 	}
-	td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(b)
+	enc, err := jsonToProto(b, m.Signal)
 	if err != nil {
 		return nil, fmt.Errorf("otlp: JSON: %s", shorten(err.Error()))
 	}
-	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-	if err != nil {
-		return nil, fmt.Errorf("otlp: JSON: %w", err)
-	}
 	return FromOTLP(enc, m, lim)
+}
+
+func jsonToProto(b []byte, s Signal) ([]byte, error) {
+	if s == SignalLogs {
+		ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(b)
+		if err != nil {
+			return nil, err
+		}
+		return (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+	}
+	td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(b)
+	if err != nil {
+		return nil, err
+	}
+	return (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 }
 
 // shorten truncates the text of a decoder error, which quotes values in full.

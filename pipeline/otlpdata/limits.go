@@ -7,7 +7,7 @@ import "fmt"
 type Limits struct {
 	// Bytes is the maximum size of the encoded request.
 	Bytes int
-	// Spans is the maximum number of spans in the request, and also of resources and scopes
+	// Spans is the maximum number of spans or log records in the request, and also of resources and scopes
 	// together.
 	Spans int
 	// Depth is the maximum nesting of attribute values: 1 allows scalars, 2 arrays of scalars.
@@ -58,8 +58,8 @@ func (e *LimitError) Error() string { return fmt.Sprintf("otlp: %s: more than %d
 func errTooManyBytes(max int) error {
 	return &LimitError{Limit: "request size in bytes", Max: max, TooLarge: true}
 }
-func errTooManySpans(max int) error {
-	return &LimitError{Limit: "spans in one request", Max: max, TooLarge: true}
+func errTooManyItemsOf(s Signal, max int) error {
+	return &LimitError{Limit: s.Items() + " in one request", Max: max, TooLarge: true}
 }
 func errTooManyGroups(max int) error {
 	return &LimitError{Limit: "resources and scopes in one request", Max: max, TooLarge: true}

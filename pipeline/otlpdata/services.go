@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// counter is the visitor of the validating walk. It counts spans per service.
+// counter is the visitor of the validating walk. It counts spans, or log records, per service.
 type counter struct {
 	services []ServiceCount
 	service  string // of the current resource

@@ -7,10 +7,13 @@ import "github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 func CountDataPoints(request []byte) (int, error) { return count(request, dataPoints) }
 
 // CountLogRecords is like [CountDataPoints] for the log records in an OTLP request for logs.
-func CountLogRecords(request []byte) (int, error) { return count(request, logRecords) }
+func CountLogRecords(request []byte) (int, error) { return count(request, records) }
+
+// CountSpans is like [CountDataPoints] for the spans in an OTLP request for traces.
+func CountSpans(request []byte) (int, error) { return count(request, records) }
 
 // Paths from a request to the counted messages: for each level, the bit set of the field numbers
-// that lead to the next one (opentelemetry-proto, metrics.proto and logs.proto).
+// that lead to the next one (opentelemetry-proto, metrics.proto, logs.proto and trace.proto).
 var (
 	dataPoints = []uint64{
 		1 << 1,                             // resource_metrics
@@ -19,10 +22,10 @@ var (
 		1<<5 | 1<<7 | 1<<9 | 1<<10 | 1<<11, // gauge, sum, histogram, exponential_histogram, summary
 		1 << 1,                             // data_points
 	}
-	logRecords = []uint64{
-		1 << 1, // resource_logs
-		1 << 2, // scope_logs
-		1 << 2, // log_records
+	records = []uint64{
+		1 << 1, // resource_logs, resource_spans
+		1 << 2, // scope_logs, scope_spans
+		1 << 2, // log_records, spans
 	}
 )
 

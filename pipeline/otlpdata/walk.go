@@ -56,7 +56,8 @@ type walker struct {
 	v         Visitor
 	lim       Limits
 	checkOnly bool // do not keep lists
-	spans     int
+	signal    Signal
+	spans     int // or log records
 	groups    int // resources and scopes
 	resource  Resource
 	scope     Scope
@@ -100,7 +101,7 @@ func (w *walker) release() {
 		cap(w.span.Links) > maxPooled || cap(w.resource.Attributes) > maxPooled || cap(w.scope.Attributes) > maxPooled {
 		return
 	}
-	w.v = nil
+	w.v, w.signal = nil, SignalTraces
 	w.resource = Resource{Attributes: w.resource.Attributes[:0]}
 	w.scope = Scope{Attributes: w.scope.Attributes[:0]}
 	w.span = Span{Attributes: w.span.Attributes[:0], Events: w.span.Events[:0], Links: w.span.Links[:0]}
@@ -231,6 +232,15 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 		if pos, _ = f.Next(b, pos); f.Tag != 2<<3|protoenc.Length {
 			continue
 		}
+		if w.signal == SignalLogs {
+			if err = w.checkRecord(f.Data); err != nil {
+				return err
+			}
+			if c, ok := v.(*counter); ok {
+				c.add(false, false)
+			}
+			continue
+		}
 		if err = w.decodeSpan(f.Data); err != nil {
 			return err
 		}
@@ -264,7 +274,7 @@ func (w *walker) groupScope(b []byte) error {
 			err = w.decodeScope(f.Data)
 		case 2<<3 | protoenc.Length:
 			if w.spans++; w.spans > w.lim.Spans {
-				return errTooManySpans(w.lim.Spans)
+				return errTooManyItemsOf(w.signal, w.lim.Spans)
 			}
 		case 3<<3 | protoenc.Length:
 			s.SchemaURL = unsafeString(f.Data)
