@@ -87,6 +87,7 @@ func (k Kind) Section() string { return k.String() + "s" }
 // outside only through its Settings, so that tests can replace everything.
 type Settings struct {
 	ID          ID
+	Signal      otlpdata.Signal       // what a processor or exporter consumes
 	Logger      *zap.Logger           // has the fields component and kind
 	Metrics     prometheus.Registerer // adds the labels component and kind
 	Dir         string                // private folder below service.data_dir; not created yet

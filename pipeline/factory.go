@@ -20,6 +20,7 @@ type Factory struct {
 	example   string
 	flags     []Flag
 	commands  []commands.Command
+	logs      bool
 	component reflect.Type
 	defaults  func() any // returns a pointer to a new configuration
 	build     func(set Settings, config any, next Consumer) (any, error)
@@ -101,6 +102,17 @@ func (f Factory) Doc(sentence string) Factory {
 	f.doc = sentence
 	return f
 }
+
+// Logs returns a copy of the factory whose components can also be in pipelines of log records. They
+// consume batches of both signals, see otlpdata.Signal, but a processor or exporter never gets both:
+// pipelines of log records have exporters of their own, with the same configuration.
+func (f Factory) Logs() Factory {
+	f.logs = true
+	return f
+}
+
+// TakesLogs reports whether Logs was called.
+func (f Factory) TakesLogs() bool { return f.logs }
 
 // Example returns a copy of the factory with a complete configuration in YAML that contains the
 // component, for the reference documentation.

@@ -56,9 +56,10 @@ type File interface {
 }
 
 // Rewrite applies all rules for Collector files. known reports whether this program has components
-// of a type in a section, including types that the rules do not know.
-func Rewrite(f File, known func(section, typ string) bool) {
-	r := &rewriter{File: f, known: known}
+// of a type in a section, including types that the rules do not know; takesLogs reports whether they
+// can be in pipelines of logs.
+func Rewrite(f File, known, takesLogs func(section, typ string) bool) {
+	r := &rewriter{File: f, known: known, takesLogs: takesLogs}
 	r.otherSignals()
 	r.connectors()
 	r.accepted()
@@ -72,6 +73,7 @@ func Rewrite(f File, known func(section, typ string) bool) {
 type rewriter struct {
 	File
 	known        func(section, typ string) bool
+	takesLogs    func(section, typ string) bool
 	tokenSources []string // extensions that provided tokens to components of the type kafka
 }
 

@@ -8,22 +8,45 @@ import (
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// otherSignals leaves out pipelines for metrics, logs and profiles, and the components that only
-// they use, if there are also pipelines for traces.
+// otherSignals leaves out pipelines for metrics and profiles, and for logs if a component cannot take
+// them, and the components that only they use, if there are also pipelines for traces.
 func (r *rewriter) otherSignals() {
+	reasons := map[string]string{} // by pipeline to be left out
+	for _, p := range r.Keys("service", "pipelines") {
+		switch typ := TypeOf(p); {
+		case typ == "metrics" || typ == "profiles":
+			reasons[p] = typ + " are not supported, only traces and logs"
+		case typ == "logs":
+			if without := r.withoutLogs(p); len(without) > 0 {
+				reasons[p] = "logs are not supported with " + strings.Join(without, ", ")
+			}
+		}
+	}
+	if len(reasons) == len(r.Keys("service", "pipelines")) {
+		return
+	}
 	var others []string
 	for _, p := range r.Keys("service", "pipelines") {
-		if slices.Contains([]string{"metrics", "logs", "profiles"}, TypeOf(p)) {
+		if reasons[p] != "" {
 			others = append(others, p)
 		}
 	}
-	if len(others) == len(r.Keys("service", "pipelines")) {
-		return
-	}
 	for _, p := range others {
 		path := []string{"service", "pipelines", p}
-		r.Drop(path, TypeOf(p)+" are not supported, only traces", r.usedOnlyBy(path, others)...)
+		r.Drop(path, reasons[p], r.usedOnlyBy(path, others)...)
 	}
+}
+
+// withoutLogs returns the components of a pipeline that cannot be in pipelines of logs.
+func (r *rewriter) withoutLogs(pipeline string) (ids []string) {
+	for _, list := range []string{receivers, processors, exporters} {
+		for _, id := range r.Texts("service", "pipelines", pipeline, list) {
+			if typ := TypeOf(id); !r.takesLogs(list, typ) && (list != processors || typ != "memory_limiter") { // see accepted
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 // usedOnlyBy returns the components of a pipeline that are listed only by pipelines to be left out.

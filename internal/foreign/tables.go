@@ -47,6 +47,7 @@ var blocks = []block{
 const (
 	fixedBuffers = "the size of buffers is fixed"
 	onlySpans    = "only spans are received and sent"
+	noSuchSignal = "only spans and log records are received and sent"
 	noMiddleware = "is not supported; delete the key: service.limits and the limits of listeners bound requests"
 	noCurves     = "is not supported; delete the key to use the curves that Go selects"
 	noTPM        = "is not supported; delete the key and use a key in a file"
@@ -66,9 +67,9 @@ var httpServer = slices.Concat([]rule{
 	{"keepalive", emptied},
 	{"keep_alives_enabled", drop("connections stay open for idle_timeout")},
 	{"middlewares", refuse(noMiddleware)},
-	{"metrics_url_path", drop(onlySpans)},
-	{"logs_url_path", drop(onlySpans)},
-	{"profiles_url_path", drop(onlySpans)},
+	{"metrics_url_path", drop(noSuchSignal)},
+	{"logs_url_path", leadingSlash},
+	{"profiles_url_path", drop(noSuchSignal)},
 	{"traces_url_path", leadingSlash},
 	{"response_headers", headers},
 	{"max_request_body_size", when(drop(defaultLimit), "0")},
@@ -174,9 +175,8 @@ var httpClient = slices.Concat([]rule{
 	{"keepalive.max_idle_conns", to("max_idle_conns")},
 	{"keepalive.max_idle_conns_per_host", to("max_idle_conns_per_host")},
 	{"keepalive", emptied},
-	{"metrics_endpoint", drop(onlySpans)},
-	{"logs_endpoint", drop(onlySpans)},
-	{"profiles_endpoint", drop(onlySpans)},
+	{"metrics_endpoint", drop(noSuchSignal)},
+	{"profiles_endpoint", drop(noSuchSignal)},
 	{"max_conns_per_host", when(drop(defaultLimit), "0")},
 	{"max_idle_conns", when(drop(defaultLimit), "0")},
 	{"max_idle_conns_per_host", when(drop(defaultLimit), "0")},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -78,6 +79,10 @@ func (t *Tracer) StartBatch(ctx context.Context, name string, b *otlpdata.Batch)
 	default:
 		ctx, span = t.StartRoot(ctx, name)
 	}
-	span.SetAttributes(Spans(b.Len()))
+	if b.Meta().Signal == otlpdata.SignalLogs {
+		span.SetAttributes(attribute.Int("tracing.log_records", b.Len()))
+	} else {
+		span.SetAttributes(Spans(b.Len()))
+	}
 	return ctx, span
 }

@@ -14,12 +14,15 @@ import (
 
 // fromCollector translates a Collector configuration for a program with these components.
 func fromCollector(d *document, components []pipeline.Factory) {
-	c := &collector{d, types{}}
+	c, withLogs := &collector{d, types{}}, types{}
 	for _, f := range components {
 		c.types.addFactory(f)
+		if f.TakesLogs() {
+			withLogs.addFactory(f)
+		}
 	}
 	metricsListener(d)
-	foreign.Rewrite(c, c.types.has)
+	foreign.Rewrite(c, c.types.has, withLogs.has)
 	if len(components) == 0 {
 		return
 	}

@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // loadService loads the service section and resolves the members of pipelines.
@@ -31,10 +33,10 @@ func (l *loader) loadPipeline(name string) {
 	case err != nil:
 		l.problem(pos, at[:2], "%v", err)
 		return
-	case id.Type == "metrics" || id.Type == "logs" || id.Type == "profiles":
-		l.problem(pos, at[:2], "%s pipelines are not supported, only traces; delete %s", id.Type, pos.Lines())
+	case id.Type == "metrics" || id.Type == "profiles":
+		l.problem(pos, at[:2], "%s pipelines are not supported, only traces and logs; delete %s", id.Type, pos.Lines())
 		return
-	case id.Type != "traces":
+	case id.Type != otlpdata.SignalTraces.String() && id.Type != otlpdata.SignalLogs.String():
 		l.problem(pos, at[:2], "pipeline %q has an unknown type; write traces or traces/%s", name, id.Type)
 		return
 	}
@@ -51,7 +53,28 @@ func (l *loader) loadPipeline(name string) {
 			l.problem(pos, at, "needs at least one %s", need.kind)
 		}
 	}
+	if p.Signal() == otlpdata.SignalLogs {
+		l.checkLogs(p, at)
+	}
 	l.config.Pipelines = append(l.config.Pipelines, p)
+}
+
+// checkLogs reports members of a pipeline of log records that work only with spans.
+func (l *loader) checkLogs(p Pipeline, at []string) {
+	for _, c := range p.Members() {
+		if c.Factory.TakesLogs() {
+			continue
+		}
+		kind := c.Key.Kind
+		if slices.Contains(p.Receivers, c) {
+			kind = pipeline.KindReceiver
+		} else if slices.Contains(p.Exporters, c) {
+			kind = pipeline.KindExporter
+		}
+		path := append(slices.Clone(at), kind.Section())
+		l.problem(l.valuePos(path), path, "%s works only with spans; a pipeline of log records can have %s", c.Key,
+			l.options.typesWithLogs(kind))
+	}
 }
 
 // isNotAList reports whether there is another value in place of a list. decode has reported that.

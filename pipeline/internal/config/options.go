@@ -140,6 +140,21 @@ func (o *Options) firstType(kind pipeline.Kind) string {
 	return ""
 }
 
+// typesWithLogs lists the types of a kind that can be in pipelines of log records, for users.
+func (o *Options) typesWithLogs(kind pipeline.Kind) string {
+	var types []string
+	for _, f := range o.Factories {
+		if f.Kind() == kind && f.TakesLogs() {
+			types = append(types, f.Type())
+		}
+	}
+	if len(types) == 0 {
+		return "no " + kind.Section()
+	}
+	slices.Sort(types)
+	return "the " + kind.Section() + " " + strings.Join(types, ", ")
+}
+
 // hasPreset reports whether the first source is a preset.
 func (o *Options) hasPreset() bool { return o.Preset != "" || len(o.Files) == 0 && len(o.Presets) > 0 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // Pipeline is one pipeline.
@@ -12,6 +13,14 @@ type Pipeline struct {
 	Receivers  []*Component // receivers, and connectors that feed the pipeline
 	Processors []*Component
 	Exporters  []*Component // exporters, and connectors that the pipeline feeds
+}
+
+// Signal returns what the pipeline passes on.
+func (p Pipeline) Signal() otlpdata.Signal {
+	if p.ID.Type == otlpdata.SignalLogs.String() {
+		return otlpdata.SignalLogs
+	}
+	return otlpdata.SignalTraces
 }
 
 // Members returns all components in the order that spans pass them.
@@ -49,6 +58,26 @@ func (c *Config) feeding(connector *Component) []Pipeline {
 		}
 	}
 	return feeding
+}
+
+// LogsOnly reports whether a component is in pipelines of log records but not in any of spans, and
+// no used component refers to it.
+func (c *Config) LogsOnly(m *Component) bool {
+	logs := false
+	for _, p := range c.Pipelines {
+		if slices.Contains(p.Members(), m) {
+			if p.Signal() == otlpdata.SignalTraces {
+				return false
+			}
+			logs = true
+		}
+	}
+	for user := range c.Used() {
+		if slices.ContainsFunc(user.References, func(r Reference) bool { return r.Target == m }) {
+			return false
+		}
+	}
+	return logs
 }
 
 // leadsTo reports whether spans from a receiver or connector may reach a connector.

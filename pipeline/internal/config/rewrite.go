@@ -22,15 +22,24 @@ var _ foreign.File = foreignFile{}
 // rewriteForeign applies these rules.
 func (l *loader) rewriteForeign() {
 	own := foreign.IsOwn(foreignFile{loader: l})
-	foreign.Rewrite(foreignFile{l, own}, func(section, typ string) bool {
-		for _, kind := range kinds {
-			if kind.Section() == section {
-				_, known := l.factories[kind][typ]
-				return known
-			}
-		}
-		return false
+	known := func(section, typ string) bool {
+		_, known := l.factoryIn(section, typ)
+		return known
+	}
+	foreign.Rewrite(foreignFile{l, own}, known, func(section, typ string) bool {
+		f, _ := l.factoryIn(section, typ)
+		return f.TakesLogs()
 	})
+}
+
+// factoryIn returns the factory of a type in a section.
+func (l *loader) factoryIn(section, typ string) (f pipeline.Factory, known bool) {
+	for _, kind := range kinds {
+		if kind.Section() == section {
+			f, known = l.factories[kind][typ]
+		}
+	}
+	return f, known
 }
 
 // Keys implements foreign.File.

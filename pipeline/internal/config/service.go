@@ -15,7 +15,7 @@ import (
 type Service struct {
 	DataDir        string             `yaml:"data_dir" path:"data" doc:"Folder for the files of all components. Each component has its own subfolder."`
 	Extensions     []pipeline.ID      `yaml:"extensions" doc:"Extensions to start."`
-	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id: traces, or traces/ and a name, for example traces/internal."`
+	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id: traces, or traces/ and a name, for example traces/internal. Pipelines called logs, or logs/ and a name, pass on log records."`
 	Limits         Limits             `yaml:"limits" doc:"Limits of the whole process."`
 	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs, metrics and spans of the process itself."`
 	DeadLetterDir  string             `yaml:"dead_letter_dir" path:"data" doc:"Folder for batches that the next hop or store refused permanently after they were acknowledged. If empty, such batches are discarded."`

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -61,7 +62,7 @@ func (a *account) addBranch(to, outcome string, spans int64) {
 
 // MarshalLogObject writes the component, its kind and a number for each outcome.
 func (a account) MarshalLogObject(e zapcore.ObjectEncoder) error {
-	e.AddString("component", a.component.ID)
+	e.AddString("component", a.component.Name())
 	e.AddString("kind", a.component.Kind)
 	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused, outcomeDropped,
 		outcomeQueued, outcomeHeld} {
@@ -100,7 +101,8 @@ func (m *Metrics) LogAccounting(log *zap.Logger, peakInflight int64) {
 // component's faulty collector would make gathering fail.
 func (m *Metrics) accounts() (accounts, error) {
 	reg := prometheus.NewRegistry()
-	if err := errors.Join(reg.Register(m.spans), reg.Register(m.branches)); err != nil {
+	if err := errors.Join(reg.Register(m.items[otlpdata.SignalTraces]), reg.Register(m.items[otlpdata.SignalLogs]),
+		reg.Register(m.branches)); err != nil {
 		return nil, err
 	}
 	families, err := reg.Gather()
@@ -113,6 +115,9 @@ func (m *Metrics) accounts() (accounts, error) {
 			l := labels(metric)
 			l["kind"] = cmp.Or(l["kind"], pipeline.KindConnector.String()) // branches have no label for it
 			c := Component{Kind: l["kind"], ID: l["component"]}
+			if f.GetName() == metricLogRecords {
+				c.Signal = otlpdata.SignalLogs
+			}
 			if byComponent[c] == nil {
 				byComponent[c] = &account{component: c, outcomes: map[string]int64{}}
 			}
@@ -138,7 +143,7 @@ func (m *Metrics) accounts() (accounts, error) {
 		all = append(all, *a)
 	}
 	slices.SortFunc(all, func(a, b account) int { // receivers first
-		return cmp.Or(-cmp.Compare(a.component.Kind, b.component.Kind), cmp.Compare(a.component.ID, b.component.ID))
+		return cmp.Or(-cmp.Compare(a.component.Kind, b.component.Kind), cmp.Compare(a.component.Name(), b.component.Name()))
 	})
 	return all, nil
 }

@@ -13,12 +13,32 @@ import (
 // Way is a successor of a component: the first processor of a pipeline, or one of its exporters.
 type Way struct {
 	Pipeline pipeline.ID
+	Signal   otlpdata.Signal // of the pipeline
 	To       pipeline.Consumer
 }
 
 // NewSuccessor returns the Consumer behind a receiver or processor: the only way, or a fan-out of
-// all ways.
+// all ways. Behind a receiver of spans and log records, each has its own ways.
 func NewSuccessor(ways []Way) pipeline.Consumer {
+	var bySignal [2][]Way
+	for _, w := range ways {
+		bySignal[w.Signal] = append(bySignal[w.Signal], w)
+	}
+	if len(bySignal[otlpdata.SignalLogs]) == 0 || len(bySignal[otlpdata.SignalTraces]) == 0 {
+		return newSuccessor(ways)
+	}
+	return &signals{newSuccessor(bySignal[otlpdata.SignalTraces]), newSuccessor(bySignal[otlpdata.SignalLogs])}
+}
+
+// signals passes spans and log records to different Consumers, by otlpdata.Signal.
+type signals [2]pipeline.Consumer
+
+// Consume passes b on.
+func (s *signals) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	return s[b.Meta().Signal].Consume(ctx, b)
+}
+
+func newSuccessor(ways []Way) pipeline.Consumer {
 	if len(ways) == 1 {
 		return ways[0].To
 	}

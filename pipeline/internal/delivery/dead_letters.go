@@ -21,7 +21,8 @@ import (
 //
 //	curl --data-binary @FILE -H 'Content-Type: application/x-protobuf' localhost:4318/v1/traces
 //
-// The name of a file ends with the exporter and, unless it is the default tenant, the tenant, which
+// A file of log records has the extension .logs.otlp and is an ExportLogsServiceRequest, for the path
+// /v1/logs. The name of a file ends with the exporter and, unless it is the default tenant, the tenant, which
 // must be sent with the file.
 //
 // It is safe for concurrent use. A nil *DeadLetters writes nothing.
@@ -80,6 +81,9 @@ func (d *DeadLetters) writeFile(component string, b *otlpdata.Batch) (string, er
 	name := fmt.Sprintf("%s-%06d-%s", d.now().UTC().Format("20060102T150405.000000000Z"), d.number, url.PathEscape(component))
 	if tenant := b.Meta().Tenant; tenant != "" {
 		name += "-tenant-" + url.PathEscape(tenant)
+	}
+	if b.Meta().Signal == otlpdata.SignalLogs {
+		name += ".logs"
 	}
 	path := filepath.Join(d.dir, name+".otlp")
 	if err := os.Rename(temp, path); err != nil {

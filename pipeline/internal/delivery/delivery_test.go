@@ -62,7 +62,7 @@ func TestRetryEnds(t *testing.T) {
 		message  string
 	}{
 		{"permanent", "", pipeline.Permanent(errors.New("bad")), 1, 0, "bad"},
-		{"partial", "", &pipeline.Partial{Rejected: 1, Err: errors.New("some")}, 1, 0, "1 spans rejected: some"},
+		{"partial", "", &pipeline.Partial{Rejected: 1, Err: errors.New("some")}, 1, 0, "1 items rejected: some"},
 		{"without retry hint", "", status.Error(codes.ResourceExhausted, "quota"), 1, 0, "rpc error: code = ResourceExhausted desc = quota"},
 		{"switched off", "retry_on_failure: {enabled: false}", errors.New("down"), 1, 0, "down"},
 		{"max_elapsed_time", "retry_on_failure: {max_elapsed_time: 12s}", errors.New("down"), 2, 5 * time.Second, "gave up after 12s: down"},

@@ -9,8 +9,23 @@
 // ExporterEdge may contain a sending queue, in memory or on disk, and a sender with retries.
 package delivery
 
+import "github.com/tracing-backend/tracing/pipeline/otlpdata"
+
 // Component identifies the component that an edge belongs to, in the words of metrics and logs.
 type Component struct {
-	Kind string // receiver, processor, exporter or extension
-	ID   string
+	Kind   string // receiver, processor, exporter or extension
+	ID     string
+	Signal otlpdata.Signal // an edge passes on either spans or log records
+}
+
+// Name returns the ID, for log records with a suffix. It is the name of the edge where spans and log
+// records are listed together.
+func (c Component) Name() string { return NameOf(c.ID, c.Signal) }
+
+// NameOf returns the Name of the edge of a component.
+func NameOf(id string, s otlpdata.Signal) string {
+	if s == otlpdata.SignalTraces {
+		return id
+	}
+	return id + " (" + s.Items() + ")"
 }

@@ -66,11 +66,11 @@ type ExporterOptions struct {
 // NewExporterEdge returns an edge that leads nowhere until Lead is called.
 func NewExporterEdge(o ExporterOptions) *ExporterEdge {
 	e := &ExporterEdge{component: o.Component, config: o.Queue, gate: &Gate{}, metrics: o.Metrics, log: o.Settings.Logger,
-		now: o.Settings.Env.Now, letters: o.DeadLetters, tracer: o.Settings.Tracer, spanName: "export " + o.Component.ID,
+		now: o.Settings.Env.Now, letters: o.DeadLetters, tracer: o.Settings.Tracer, spanName: "export " + o.Component.Name(),
 		count: newOutcomes(o.Metrics, o.Component, outcomeIn, outcomeSent)}
 	e.next = e.gate
 	if o.Retries {
-		e.sender = newSender(e.gate, o.Settings.Env, o.Metrics.retries.WithLabelValues(o.Component.ID).Inc)
+		e.sender = newSender(e.gate, o.Settings.Env, o.Metrics.retries.WithLabelValues(o.Component.Name()).Inc)
 		e.next = e.sender
 	}
 	if o.Queue.Enabled {
@@ -130,7 +130,7 @@ func (e *ExporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	start := e.now()
 	err := e.send(ctx, b)
 	e.count.settle(b.Len(), err, outcomeRefused)
-	if e.isStore.Load() {
+	if e.isStore.Load() && e.component.Signal == otlpdata.SignalTraces {
 		e.countSaved(b, err, e.now().Sub(start))
 	}
 	return err

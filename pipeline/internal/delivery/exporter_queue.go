@@ -42,7 +42,7 @@ func (e *ExporterEdge) setQueue(set pipeline.Settings, reportFull func(error)) {
 		e.queue, e.queueMemory = newMemoryQueue(c, set.Env.Now, evicted, reportFull), int64(c.MaxBytes)
 		return
 	}
-	e.queue = newDiskQueue(c, set, evicted, e.countLost, e.metrics.lost.WithLabelValues(e.component.ID), reportFull)
+	e.queue = newDiskQueue(c, set, evicted, e.countLost, e.metrics.lost.WithLabelValues(e.component.Name()), reportFull)
 	e.stopping = make(chan struct{})
 	e.queueMemory = filesInMemory * queueFileSize()
 	if _, joins := c.Batch.Get(); joins {
@@ -59,7 +59,14 @@ func (e *ExporterEdge) countLost(spans int64) {
 		return
 	}
 	e.count.add(outcomeDropped, "lost", int(spans))
-	e.metrics.collector.spansDropped.Add(float64(spans))
+	e.countDropped(int(spans))
+}
+
+// countDropped counts spans in the metrics of collectors, which have none for log records.
+func (e *ExporterEdge) countDropped(n int) {
+	if e.component.Signal == otlpdata.SignalTraces {
+		e.metrics.collector.spansDropped.Add(float64(n))
+	}
 }
 
 // Start opens the queue, if there is one, and begins to send from it. It is called after the
@@ -133,14 +140,14 @@ func (e *ExporterEdge) settle(b *otlpdata.Batch, err error) {
 	if dropped == 0 {
 		return
 	}
-	e.metrics.collector.spansDropped.Add(float64(dropped))
-	fields := []zap.Field{zap.Int("spans", dropped), zap.String("reason", reason(err)), zap.Error(err)}
+	e.countDropped(dropped)
+	fields := []zap.Field{zap.Int(b.Meta().Signal.Key(), dropped), zap.String("reason", reason(err)), zap.Error(err)}
 	if partial := (*pipeline.Partial)(nil); !errors.As(err, &partial) && pipeline.IsPermanent(err) {
 		if file := e.letters().write(e.component.ID, b, e.log); file != "" {
 			fields = append(fields, zap.String("dead-letter", file))
 		}
 	}
-	e.log.Error("spans were dropped", fields...)
+	e.log.Error(b.Meta().Signal.Items()+" were dropped", fields...)
 }
 
 // Stop stops sending. A queue in memory is emptied first; if ctx ends before, the remaining batches
@@ -177,7 +184,7 @@ func (e *ExporterEdge) Stop(ctx context.Context) error {
 		return nil // the queue was empty; ctx had ended before
 	}
 	e.cancelSends()
-	err := fmt.Errorf("sending queue not emptied in time: dropped %d queued spans: %w", lost, ctx.Err())
+	err := fmt.Errorf("sending queue not emptied in time: dropped %d queued %s: %w", lost, e.component.Signal.Items(), ctx.Err())
 	if !waitFor(canceledSendWait, done) {
 		return fmt.Errorf("%w; exporter is still sending after its context was canceled", err)
 	}
@@ -200,7 +207,8 @@ func (e *ExporterEdge) stopDisk(ctx context.Context, q *diskQueue, done <-chan s
 		}
 	}
 	if left := q.state(); left.spans > 0 {
-		e.log.Info("spans remain in the sending queue until the next start", zap.Int64("spans", left.spans), zap.Int64("bytes", left.bytes))
+		signal := e.component.Signal
+		e.log.Info(signal.Items()+" remain in the sending queue until the next start", zap.Int64(signal.Key(), left.spans), zap.Int64("bytes", left.bytes))
 	}
 	return errors.Join(err, q.shut())
 }

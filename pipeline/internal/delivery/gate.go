@@ -134,10 +134,14 @@ func (g *Gate) consumeBy(ctx context.Context, b *otlpdata.Batch, some func(*fanO
 		return err
 	}
 	defer g.leave(w)
-	if f, ok := w.next.(*fanOut); ok {
+	next := w.next
+	if s, ok := next.(*signals); ok {
+		next = s[b.Meta().Signal]
+	}
+	if f, ok := next.(*fanOut); ok {
 		return f.consume(ctx, some(f), b)
 	}
-	return w.next.Consume(ctx, b)
+	return next.Consume(ctx, b)
 }
 
 // Refusing returns a Consumer that passes batches to the branches behind the gate that refused a

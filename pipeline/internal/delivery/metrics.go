@@ -5,13 +5,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
+
+const metricLogRecords = "tracing_pipeline_log_records_total"
 
 // Metrics holds the metrics of all edges of a process.
 type Metrics struct {
 	collector *collectorMetrics
-	spans     *prometheus.CounterVec
-	branches  *prometheus.CounterVec // spans behind connectors
+	items     [2]*prometheus.CounterVec // spans and log records, by otlpdata.Signal
+	branches  *prometheus.CounterVec    // spans behind connectors
 	retries   *prometheus.CounterVec
 	lost      *prometheus.CounterVec // batches of queues on disk
 	queues    *queueMetrics
@@ -31,10 +35,13 @@ func NewMetrics(now func() time.Time) *Metrics {
 	return &Metrics{
 		now: now, received: map[Component]*Received{},
 		collector: newCollectorMetrics(),
-		spans: counter("tracing_pipeline_spans_total",
-			"Spans by outcome. Receivers: received = accepted + refused. Processors: in = sent + refused + dropped + held. "+
-				"Connectors: in = sent + refused + dropped. Exporters: in = sent + refused + dropped + queued.",
-			"component", "kind", "outcome", "reason"),
+		items: [2]*prometheus.CounterVec{
+			counter("tracing_pipeline_spans_total",
+				"Spans by outcome. Receivers: received = accepted + refused. Processors: in = sent + refused + dropped + held. "+
+					"Connectors: in = sent + refused + dropped. Exporters: in = sent + refused + dropped + queued.",
+				"component", "kind", "outcome", "reason"),
+			counter(metricLogRecords, "Log records by outcome, like tracing_pipeline_spans_total.", "component", "kind", "outcome", "reason"),
+		},
 		branches: counter("tracing_connector_spans_total", "Spans that a connector passed to a pipeline: accepted or refused by it.",
 			"component", "pipeline", "outcome"),
 		retries: counter("tracing_exporter_retries_total", "Attempts to send a batch after the first one.", "component"),
@@ -46,5 +53,5 @@ func NewMetrics(now func() time.Time) *Metrics {
 // Register registers all metrics. It panics if one cannot be registered.
 func (m *Metrics) Register(reg prometheus.Registerer) {
 	m.collector.register(reg)
-	reg.MustRegister(m.spans, m.branches, m.retries, m.lost, m.queues, m.holders)
+	reg.MustRegister(m.items[otlpdata.SignalTraces], m.items[otlpdata.SignalLogs], m.branches, m.retries, m.lost, m.queues, m.holders)
 }

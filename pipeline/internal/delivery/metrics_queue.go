@@ -6,13 +6,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // queueMetrics collects metrics of the sending queues of a process. A component has several queues
 // while a replaced one is emptied.
 type queueMetrics struct {
-	now                            func() time.Time
-	spans, bytes, requests, oldest *prometheus.Desc
+	now                     func() time.Time
+	items                   [2]*prometheus.Desc // spans and log records, by otlpdata.Signal
+	bytes, requests, oldest *prometheus.Desc
 
 	mu     sync.Mutex
 	queues map[Component][]sendingQueue
@@ -23,7 +26,10 @@ func newQueueMetrics(now func() time.Time) *queueMetrics {
 		return prometheus.NewDesc(name, help, []string{"component"}, nil)
 	}
 	return &queueMetrics{now: now, queues: map[Component][]sendingQueue{},
-		spans:    desc("tracing_queue_spans", "Spans in the sending queue, including spans that are being sent."),
+		items: [2]*prometheus.Desc{
+			desc("tracing_queue_spans", "Spans in the sending queue, including spans that are being sent."),
+			desc("tracing_queue_log_records", "Log records in the sending queue, including log records that are being sent."),
+		},
 		bytes:    desc("tracing_queue_bytes", "Bytes in the sending queue, including bytes that are being sent."),
 		requests: desc("tracing_queue_requests", "Batches waiting in the sending queue."),
 		oldest:   desc("tracing_queue_oldest_seconds", "Age of the oldest batch waiting in the sending queue."),
@@ -80,7 +86,7 @@ func (m *queueMetrics) states() map[Component]queueState {
 
 // Describe describes the metrics.
 func (m *queueMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.spans, m.bytes, m.requests, m.oldest} {
+	for _, d := range []*prometheus.Desc{m.items[otlpdata.SignalTraces], m.items[otlpdata.SignalLogs], m.bytes, m.requests, m.oldest} {
 		ch <- d
 	}
 }
@@ -89,9 +95,9 @@ func (m *queueMetrics) Describe(ch chan<- *prometheus.Desc) {
 func (m *queueMetrics) Collect(ch chan<- prometheus.Metric) {
 	for c, s := range m.states() {
 		gauge := func(d *prometheus.Desc, value float64) {
-			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, c.ID)
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, c.Name())
 		}
-		gauge(m.spans, float64(s.spans))
+		ch <- prometheus.MustNewConstMetric(m.items[c.Signal], prometheus.GaugeValue, float64(s.spans), c.ID)
 		gauge(m.bytes, float64(s.bytes))
 		gauge(m.requests, float64(s.requests))
 		age := 0.0

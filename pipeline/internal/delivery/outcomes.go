@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 )
 
-// Outcomes of tracing_pipeline_spans_total.
+// Outcomes of tracing_pipeline_spans_total and tracing_pipeline_log_records_total.
 const (
 	outcomeReceived = "received" // receivers: offered
 	outcomeAccepted = "accepted" // receivers: acknowledged to the client
@@ -23,7 +23,7 @@ const (
 	outcomeQueued   = "queued"   // exporters: in a queue now; /metrics has a separate gauge
 )
 
-// outcomes counts the spans of one component.
+// outcomes counts the spans or log records of one edge.
 type outcomes struct {
 	vec       *prometheus.CounterVec
 	component Component
@@ -31,9 +31,8 @@ type outcomes struct {
 }
 
 func newOutcomes(m *Metrics, c Component, in, out string) outcomes {
-	return outcomes{vec: m.spans, component: c,
-		in:  m.spans.WithLabelValues(c.ID, c.Kind, in, ""),
-		out: m.spans.WithLabelValues(c.ID, c.Kind, out, "")}
+	vec := m.items[c.Signal]
+	return outcomes{vec: vec, component: c, in: vec.WithLabelValues(c.ID, c.Kind, in, ""), out: vec.WithLabelValues(c.ID, c.Kind, out, "")}
 }
 
 // settle counts the outcome of n spans that were counted as `in`: once nothing is in flight, the

@@ -25,7 +25,7 @@ type ProcessorEdge struct {
 // NewProcessorEdge returns the edge of a processor or connector with these settings.
 func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings) *ProcessorEdge {
 	e := &ProcessorEdge{processor: processor, count: newOutcomes(m, c, outcomeIn, outcomeSent), log: set.Logger, tracer: set.Tracer,
-		spanName: "process " + c.ID}
+		spanName: "process " + c.Name()}
 	if c.Kind == pipeline.KindConnector.String() {
 		e.spanName = "connect " + c.ID
 	}

@@ -24,6 +24,7 @@ import (
 type diskQueue struct {
 	capacity    *capacity
 	dir         string
+	signal      otlpdata.Signal
 	env         pipeline.Env
 	log         *zap.Logger
 	report      func(error)        // reports the disk as failed, or with nil as recovered
@@ -44,7 +45,7 @@ type diskQueue struct {
 
 func newDiskQueue(c pipeline.QueueConfig, set pipeline.Settings, evicted func(queued), countLost func(spans int64),
 	lost prometheus.Counter, reportFull func(error)) *diskQueue {
-	q := &diskQueue{capacity: newCapacity(c, reportFull), dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger,
+	q := &diskQueue{capacity: newCapacity(c, reportFull), dir: path.Join(set.Dir, "queue"), signal: set.Signal, env: set.Env, log: set.Logger,
 		report: set.Report, evicted: evicted, countLost: countLost, lostBatches: lost}
 	q.ctx, q.end = context.WithCancel(context.Background())
 	return q
@@ -76,7 +77,7 @@ func (q *diskQueue) open() error {
 	q.spool.Store(files)
 	q.reportDisk()
 	q.watching.Go(q.watch)
-	q.log.Info("opened sending queue", zap.String("directory", q.dir), zap.Int64("batches", s.Items), zap.Int64("spans", s.Weight),
+	q.log.Info("opened sending queue", zap.String("directory", q.dir), zap.Int64("batches", s.Items), zap.Int64(q.signal.Key(), s.Weight),
 		zap.Int64("bytes", s.Bytes), zap.Duration("took", q.env.Now().Sub(started)))
 	return nil
 }
@@ -201,7 +202,7 @@ func (q *diskQueue) queued(item spool.Item) (queued, bool) {
 			err = fmt.Errorf("%w: has %d spans", errPayload, b.Len())
 		}
 		if err != nil {
-			q.log.Error("dropped a batch of the sending queue that cannot be decoded", zap.Int64("spans", item.Weight), zap.Error(err))
+			q.log.Error("dropped a batch of the sending queue that cannot be decoded", zap.Int64(q.signal.Key(), item.Weight), zap.Error(err))
 			q.countLost(item.Weight)
 			q.done(i)
 			return queued{}, false
@@ -245,7 +246,7 @@ func (q *diskQueue) shut() error {
 	q.watching.Wait()
 	if left := q.spool.Load().State(); left.Items > 0 && errors.Is(q.lock.InPlace(), vfs.ErrMoved) {
 		q.log.Error("folder of the sending queue was moved or deleted; the next start does not find its batches", zap.String("directory", q.dir),
-			zap.Int64("batches", left.Items), zap.Int64("spans", left.Weight))
+			zap.Int64("batches", left.Items), zap.Int64(q.signal.Key(), left.Weight))
 	}
 	return errors.Join(q.spool.Load().Close(), q.lock.Close())
 }

@@ -13,11 +13,12 @@ import (
 
 // Format of a batch in a queue on disk; numbers after the version are varints:
 //
-//	version 1 (one byte), time of arrival (ns since the Unix epoch), number of chunks,
+//	version (one byte): 1 for spans, 2 for log records,
+//	time of arrival (ns since the Unix epoch), number of chunks,
 //	lengths of: tenant, format, transport, each chunk; then these values in the same order
 //
 // The record that contains the payload has a checksum.
-const payloadVersion = 1
+const payloadVersion = 1 // plus the number of the signal
 
 // noLimits accepts everything: queued batches were checked against the limits of their receiver.
 var noLimits = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: math.MaxInt, Items: math.MaxInt}
@@ -32,7 +33,7 @@ func encodeBatch(b *otlpdata.Batch) ([][]byte, error) {
 	}
 	chunks := slices.Collect(all)
 	m := b.Meta()
-	head := binary.AppendVarint([]byte{payloadVersion}, m.Received.UnixNano())
+	head := binary.AppendVarint([]byte{payloadVersion + byte(m.Signal)}, m.Received.UnixNano())
 	head = binary.AppendUvarint(head, uint64(len(chunks)))
 	texts := []string{m.Tenant, m.Format, m.Transport}
 	for _, s := range texts {
@@ -51,7 +52,8 @@ func encodeBatch(b *otlpdata.Batch) ([][]byte, error) {
 // invalid payloads.
 func decodeBatch(payload []byte) (*otlpdata.Batch, error) {
 	r := payloadReader{rest: payload}
-	if r.byte() != payloadVersion {
+	signal := otlpdata.Signal(r.byte() - payloadVersion)
+	if r.failed || signal > otlpdata.SignalLogs {
 		return nil, errPayload
 	}
 	received := r.varint()
@@ -60,7 +62,7 @@ func decodeBatch(payload []byte) (*otlpdata.Batch, error) {
 	for i := range lengths {
 		lengths[i] = r.count()
 	}
-	m := otlpdata.Meta{Tenant: string(r.take(lengths[0])), Format: string(r.take(lengths[1])), Transport: string(r.take(lengths[2])),
+	m := otlpdata.Meta{Signal: signal, Tenant: string(r.take(lengths[0])), Format: string(r.take(lengths[1])), Transport: string(r.take(lengths[2])),
 		Received: time.Unix(0, received)}
 	var parts []*otlpdata.Batch
 	for _, length := range lengths[3:] {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -43,13 +44,19 @@ func TestPayload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []*otlpdata.Batch{deep, joined, otlpdata.FromTraces(ptrace.NewTraces(), otlpdata.Meta{})} {
+	ld := plog.NewLogs()
+	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("text")
+	logs, err := otlpdata.FromLogs(ld, otlpdata.Meta{Tenant: "a", Format: "otlp", Transport: "grpc", Received: time.Unix(1, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*otlpdata.Batch{deep, joined, logs, otlpdata.FromTraces(ptrace.NewTraces(), otlpdata.Meta{})} {
 		payload := payloadOf(t, b)
 		got, err := decodeBatch(payload)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Len() != b.Len() || !bytes.Equal(payloadOf(t, got), payload) {
+		if got.Len() != b.Len() || got.Meta().Signal != b.Meta().Signal || !bytes.Equal(payloadOf(t, got), payload) {
 			t.Errorf("%d spans became %d, %+v became %+v", b.Len(), got.Len(), b.Meta(), got.Meta())
 		}
 	}
@@ -66,7 +73,7 @@ func TestNoPayload(t *testing.T) {
 	if _, err := decodeBatch(append(bytes.Clone(payload), 0)); !errors.Is(err, errPayload) {
 		t.Errorf("with trailing data: %v", err)
 	}
-	if _, err := decodeBatch(append([]byte{payloadVersion + 1}, payload[1:]...)); !errors.Is(err, errPayload) {
+	if _, err := decodeBatch(append([]byte{payloadVersion + 2}, payload[1:]...)); !errors.Is(err, errPayload) {
 		t.Errorf("with another version: %v", err)
 	}
 }

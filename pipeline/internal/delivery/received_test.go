@@ -69,7 +69,7 @@ func TestReceived(t *testing.T) {
 	}
 	want := []string{
 		"otlp grpc []: 8, 5 refused, 0 requests, disk is full!!! at 100",
-		"otlp http [c]: 6, 1 refused, 0 requests, 1 spans rejecte at 100",
+		"otlp http [c]: 6, 1 refused, 0 requests, 1 items rejecte at 100",
 		"otlp tcp []: 0, 0 refused, 2 requests, undecodable at 101",
 		"otlp udp [a b]: 0, 0 refused, 0 requests",
 	}

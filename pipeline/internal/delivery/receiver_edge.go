@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,13 +19,14 @@ import (
 // msgBatchProcessed is a log message that users rely on.
 const msgBatchProcessed = "Span batch processed by the collector."
 
-// ReceiverEdge is the Consumer between a receiver and its pipelines. It counts the spans that the
-// receiver offers and their outcome.
+// ReceiverEdge is the Consumer between a receiver and its pipelines. It counts the spans and log
+// records that the receiver offers and their outcome.
 type ReceiverEdge struct {
 	next     pipeline.Consumer
 	metrics  *Metrics
 	tracer   *selftrace.Tracer
-	count    outcomes
+	count    [2]outcomes // by otlpdata.Signal; those of log records are counted only if pipelines take them
+	takes    [2]atomic.Bool
 	received *Received
 	log      *zap.Logger
 	maxWait  func() WaitLimit // how long a client waits for its response
@@ -38,8 +40,25 @@ type ReceiverEdge struct {
 // maxWait is called for each batch and returns the maximum time until Consume returns.
 func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings, maxWait func() WaitLimit) *ReceiverEdge {
 	return &ReceiverEdge{next: next, metrics: m, tracer: set.Tracer, log: set.Logger, maxWait: maxWait, received: m.Received(c),
-		count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
+		count: [2]outcomes{newOutcomes(m, c, outcomeReceived, outcomeAccepted)}}
 }
+
+// SetWays sets where the spans and log records of the receiver go.
+func (e *ReceiverEdge) SetWays(ways []Way) {
+	for s := range e.takes {
+		signal := otlpdata.Signal(s)
+		takes := slices.ContainsFunc(ways, func(w Way) bool { return w.Signal == signal })
+		if takes && e.count[s].vec == nil {
+			c := e.count[otlpdata.SignalTraces].component
+			c.Signal = signal
+			e.count[s] = newOutcomes(e.metrics, c, outcomeReceived, outcomeAccepted)
+		}
+		e.takes[s].Store(takes)
+	}
+}
+
+// Takes implements [pipeline.Taker].
+func (e *ReceiverEdge) Takes(s otlpdata.Signal) bool { return e.takes[s].Load() }
 
 // SetCollects sets whether spans end in this process, so that the metrics of collectors count them.
 func (e *ReceiverEdge) SetCollects(collects bool) { e.collects.Store(collects) }
@@ -91,7 +110,10 @@ func (e *ReceiverEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Ba
 }
 
 func (e *ReceiverEdge) countOffered(b *otlpdata.Batch) {
-	e.count.in.Add(float64(b.Len()))
+	e.count[b.Meta().Signal].in.Add(float64(b.Len()))
+	if b.Meta().Signal != otlpdata.SignalTraces {
+		return
+	}
 	e.received.receive(b.Meta().Transport, b.Len())
 	if e.collects.Load() {
 		e.metrics.collector.countReceived(b)
@@ -100,7 +122,11 @@ func (e *ReceiverEdge) countOffered(b *otlpdata.Batch) {
 
 // countOutcome counts and logs the outcome of a batch that was counted as offered.
 func (e *ReceiverEdge) countOutcome(b *otlpdata.Batch, err error) {
-	e.received.refuse(b.Meta().Transport, e.count.settle(b.Len(), err, outcomeRefused), err)
+	refused := e.count[b.Meta().Signal].settle(b.Len(), err, outcomeRefused)
+	if b.Meta().Signal != otlpdata.SignalTraces {
+		return
+	}
+	e.received.refuse(b.Meta().Transport, refused, err)
 	if !e.collects.Load() {
 		return
 	}

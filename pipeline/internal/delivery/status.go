@@ -34,7 +34,7 @@ func (m *Metrics) Accounts() []status.Account {
 // status returns the account as it is shown.
 func (a account) status() status.Account {
 	o := a.outcomes
-	out := status.Account{Component: a.component.ID, Kind: a.component.Kind, In: o[outcomeReceived] + o[outcomeIn],
+	out := status.Account{Component: a.component.Name(), Kind: a.component.Kind, In: o[outcomeReceived] + o[outcomeIn],
 		Accepted: o[outcomeAccepted], Sent: o[outcomeSent], Refused: o[outcomeRefused], Dropped: o[outcomeDropped], Lost: a.lost,
 		Queued: o[outcomeQueued], Held: o[outcomeHeld], Reasons: append([]status.Outcome{}, a.reasons...),
 		Branches: a.branches}
@@ -43,12 +43,12 @@ func (a account) status() status.Account {
 }
 
 // Queues returns the state of all sending queues. config returns the settings of the queue of an
-// exporter.
-func (m *Metrics) Queues(config func(id string) pipeline.QueueConfig) []status.Queue {
+// edge by its Name.
+func (m *Metrics) Queues(config func(name string) pipeline.QueueConfig) []status.Queue {
 	out := []status.Queue{}
 	for c, s := range m.queues.states() {
-		o := config(c.ID)
-		q := status.Queue{Component: c.ID, Storage: "memory", Overflow: o.Overflow, Spans: s.spans, Bytes: s.bytes,
+		o := config(c.Name())
+		q := status.Queue{Component: c.Name(), Storage: "memory", Overflow: o.Overflow, Spans: s.spans, Bytes: s.bytes,
 			MaxBytes: int64(o.MaxBytes), Size: s.size, MaxSize: o.QueueSize, Sizer: o.Sizer, Waiting: s.requests}
 		if o.Storage == queueopt.StorageDisk {
 			q.Storage = queueopt.StorageDisk

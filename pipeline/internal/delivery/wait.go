@@ -58,7 +58,7 @@ func (e *lateError) Error() string {
 	default:
 		text = e.wait.Error() + ": " + text
 	}
-	return fmt.Sprintf("%s %s: %s", e.component.Kind, e.component.ID, text)
+	return fmt.Sprintf("%s %s: %s", e.component.Kind, e.component.Name(), text)
 }
 
 func (e *lateError) Unwrap() error { return e.err }

@@ -11,15 +11,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// graphBuilder builds the graph of a configuration. Receivers, connectors, exporters and extensions
-// have one node each, processors one per pipeline.
+// graphBuilder builds the graph of a configuration. Receivers, connectors and extensions have one
+// node each, processors one per pipeline, and exporters one per signal.
 type graphBuilder struct {
 	app       *App
 	config    *config.Config
 	survivors *survivors
-	nodes     map[*config.Component]*node    // all but processors
+	nodes     map[*config.Component]*node    // all but processors and exporters of log records
+	logNodes  map[*config.Component]*node    // exporters of log records
 	heads     map[pipeline.ID][]delivery.Way // by pipeline: what its receivers call
 	graph     *graph
 }
@@ -27,7 +29,7 @@ type graphBuilder struct {
 // buildGraph builds the components of c, except survivors that can be reused.
 func buildGraph(a *App, c *config.Config, s *survivors) (*graph, error) {
 	g := &graph{registry: prometheus.NewRegistry(), next: map[*node][]delivery.Way{}, collects: map[*node]bool{}}
-	b := &graphBuilder{app: a, config: c, survivors: s, nodes: map[*config.Component]*node{},
+	b := &graphBuilder{app: a, config: c, survivors: s, nodes: map[*config.Component]*node{}, logNodes: map[*config.Component]*node{},
 		heads: map[pipeline.ID][]delivery.Way{}, graph: g}
 	if err := b.build(); err != nil {
 		for _, n := range g.nodes {
@@ -47,7 +49,7 @@ func (b *graphBuilder) build() error {
 	var observers, others []*config.Component
 	for _, c := range b.config.Sorted() {
 		switch {
-		case !used[c] || c.Passes():
+		case !used[c] || c.Passes() || b.config.LogsOnly(c):
 		case c.IsObserver():
 			observers = append(observers, c)
 		default:
@@ -102,17 +104,34 @@ func (b *graphBuilder) addPipeline(p config.Pipeline) error {
 				return err
 			}
 		}
-		next = append(next, delivery.Way{Pipeline: p.ID, To: b.nodes[e].consumer})
+		to := b.nodes[e]
+		if p.Signal() == otlpdata.SignalLogs {
+			var err error
+			if to, err = b.addLogs(e); err != nil {
+				return err
+			}
+		}
+		next = append(next, delivery.Way{Pipeline: p.ID, Signal: p.Signal(), To: to.consumer})
 	}
 	for _, c := range slices.Backward(p.Processors) {
-		n, err := b.add(&node{config: c, pipeline: p.ID.String()}, next)
+		n, err := b.add(&node{config: c, pipeline: p.ID.String(), signal: p.Signal()}, next)
 		if err != nil {
 			return err
 		}
-		next = []delivery.Way{{Pipeline: p.ID, To: n.consumer}}
+		next = []delivery.Way{{Pipeline: p.ID, Signal: p.Signal(), To: n.consumer}}
 	}
 	b.heads[p.ID] = next
 	return nil
+}
+
+// addLogs adds the node of an exporter of log records, unless the graph has it.
+func (b *graphBuilder) addLogs(e *config.Component) (*node, error) {
+	if n := b.logNodes[e]; n != nil {
+		return n, nil
+	}
+	n, err := b.add(&node{config: e, signal: otlpdata.SignalLogs}, nil)
+	b.logNodes[e] = n
+	return n, err
 }
 
 // addShared adds the single node of a component, after all nodes that it refers to, unless the
@@ -202,7 +221,7 @@ func (b *graphBuilder) addEdge(n *node, set pipeline.Settings) {
 	if queued {
 		n.durability = delivery.QueueDurability(queue)
 	}
-	if e := b.survivors.edges[n.config.Key]; e != nil && e.QueueConfig() == queue {
+	if e := b.survivors.edges[n.place()]; e != nil && e.QueueConfig() == queue {
 		n.edge = e
 	} else {
 		n.edge = delivery.NewExporterEdge(delivery.ExporterOptions{
@@ -218,7 +237,7 @@ func (b *graphBuilder) addEdge(n *node, set pipeline.Settings) {
 // collects reports whether an exporter behind a receiver keeps or discards spans.
 func (b *graphBuilder) collects(receiver *config.Component) bool {
 	return slices.ContainsFunc(b.config.FedBy(receiver), func(p config.Pipeline) bool {
-		return slices.ContainsFunc(b.config.ExportersBehind(p), func(e *config.Component) bool { return !b.nodes[e].forwardsOnly() })
+		return p.Signal() == otlpdata.SignalTraces && slices.ContainsFunc(b.config.ExportersBehind(p), func(e *config.Component) bool { return !b.nodes[e].forwardsOnly() })
 	})
 }
 
@@ -239,8 +258,12 @@ func durabilityOf(exporter any) pipeline.Durability {
 
 func (b *graphBuilder) settings(n *node) pipeline.Settings {
 	key := n.config.Key
-	labels := prometheus.Labels{"component": key.ID.String(), "kind": key.Kind.String()}
-	fields := []zap.Field{zap.String("component", key.ID.String()), zap.String("kind", key.Kind.String())}
+	name := key.ID.String()
+	if key.Kind == pipeline.KindExporter {
+		name = n.deliveryName().Name()
+	}
+	labels := prometheus.Labels{"component": name, "kind": key.Kind.String()}
+	fields := []zap.Field{zap.String("component", name), zap.String("kind", key.Kind.String())}
 	if n.pipeline != "" {
 		labels["pipeline"] = n.pipeline
 		fields = append(fields, zap.String("pipeline", n.pipeline))
@@ -249,6 +272,7 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 	report := b.app.reporter(log, func(err error) error { return b.app.states.report(n, err) })
 	set := pipeline.Settings{
 		ID:          key.ID,
+		Signal:      n.signal,
 		Logger:      log,
 		Metrics:     prometheus.WrapRegistererWith(labels, n.collectors),
 		Dir:         filepath.Join(b.config.Service.DataDir, n.dir()),

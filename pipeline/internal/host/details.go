@@ -33,9 +33,9 @@ func (a *App) Details(ctx context.Context) status.Details {
 // queues returns the state of all sending queues.
 func (a *App) queues() []status.Queue {
 	_, graph := a.current()
-	return a.metrics.delivery.Queues(func(id string) pipeline.QueueConfig {
+	return a.metrics.delivery.Queues(func(name string) pipeline.QueueConfig {
 		for _, n := range graph.nodes {
-			if n.edge != nil && n.config.Key.ID.String() == id {
+			if n.edge != nil && n.deliveryName().Name() == name {
 				return n.edge.QueueConfig()
 			}
 		}
@@ -53,7 +53,7 @@ func (a *App) balanceInput(pipelines []status.Pipeline) status.BalanceInput {
 			in.Writers = append(in.Writers, status.Way{Extension: n.config.Key.ID.String(), Exporter: to})
 		}
 		if n.edge != nil {
-			in.Stores[n.config.Key.ID.String()] = !n.sends()
+			in.Stores[n.deliveryName().Name()] = !n.sends()
 		}
 	}
 	return in
@@ -113,7 +113,7 @@ func (a *App) Components() []pipeline.Running {
 		r := pipeline.Running{Kind: n.config.Key.Kind, ID: n.config.Key.ID, Component: n.component}
 		for _, p := range c.Pipelines {
 			member := slices.ContainsFunc(p.Members(), func(m *config.Component) bool { return m.Key == n.config.Key })
-			if member && (n.pipeline == "" || n.pipeline == p.ID.String()) {
+			if member && (n.pipeline == "" || n.pipeline == p.ID.String()) && (n.edge == nil || n.signal == p.Signal()) {
 				r.Pipelines = append(r.Pipelines, p.ID.String())
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
 )
@@ -18,11 +19,20 @@ type graph struct {
 	collects map[*node]bool           // receivers whose spans are stored or discarded in this process
 }
 
-// find returns the node of a component: its only node or, for a processor, its node in the
-// pipeline. It returns nil if there is none.
-func (g *graph) find(key config.Key, pipeline string) *node {
+// find returns a node of a component, or nil if there is none.
+func (g *graph) find(key config.Key) *node {
+	i := slices.IndexFunc(g.nodes, func(n *node) bool { return n.config.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return g.nodes[i]
+}
+
+// member returns the node of a member of a pipeline, or nil if there is none.
+func (g *graph) member(p config.Pipeline, m *config.Component) *node {
 	i := slices.IndexFunc(g.nodes, func(n *node) bool {
-		return n.config.Key == key && (n.pipeline == "" || n.pipeline == pipeline)
+		return n.config.Key == m.Key && (n.pipeline == "" || n.pipeline == p.ID.String()) &&
+			(m.Key.Kind != pipeline.KindExporter || n.signal == p.Signal())
 	})
 	if i < 0 {
 		return nil
@@ -65,18 +75,18 @@ func (g *graph) with(others []*node) *graph {
 // survivors are running nodes and edges that may become part of another graph.
 type survivors struct {
 	nodes []*node
-	edges map[config.Key]*delivery.ExporterEdge
+	edges map[place]*delivery.ExporterEdge
 }
 
 // survivors returns the running nodes and edges of the graph.
 func (g *graph) survivors(running []*node) *survivors {
-	s := &survivors{edges: map[config.Key]*delivery.ExporterEdge{}}
+	s := &survivors{edges: map[place]*delivery.ExporterEdge{}}
 	for _, n := range g.nodes {
 		if slices.Contains(running, n) && !n.ended.Load() {
 			s.nodes = append(s.nodes, n)
 		}
 		if n.edge != nil && n.edge.Started() {
-			s.edges[n.config.Key] = n.edge
+			s.edges[n.place()] = n.edge
 		}
 	}
 	return s

@@ -17,7 +17,7 @@ func (a *App) WriteGraph(w io.Writer) {
 		stages := []string{strings.Join(ids(p.Receivers), ", ")}
 		stages = append(stages, ids(p.Processors)...)
 		stages = append(stages, strings.Join(ids(p.Exporters), ", "))
-		fmt.Fprintf(w, "pipeline %s: %s\n  acknowledged spans are %s\n", p.ID, strings.Join(stages, " -> "), a.Durability(p))
+		fmt.Fprintf(w, "pipeline %s: %s\n  acknowledged %s are %s\n", p.ID, strings.Join(stages, " -> "), p.Signal().Items(), a.Durability(p))
 	}
 	for _, m := range besidePipelines(c, g) {
 		fmt.Fprintf(w, "%s\n", m.Key)
@@ -55,13 +55,13 @@ func (a *App) WriteDot(w io.Writer) {
 		fmt.Fprintf(w, "  %q [label=%q];\n", n.String(), fmt.Sprintf("%s\n%s", n.config.Key.Kind, n.config.Key.ID))
 	}
 	for _, p := range c.Pipelines {
-		from := nodeNames(p.Receivers, "")
+		from := nodeNames(p.Receivers, p)
 		for _, m := range p.Processors {
-			to := nodeNames([]*config.Component{m}, p.ID.String())
+			to := nodeNames([]*config.Component{m}, p)
 			writeArrows(w, from, to, p.ID)
 			from = to
 		}
-		writeArrows(w, from, nodeNames(p.Exporters, ""), p.ID)
+		writeArrows(w, from, nodeNames(p.Exporters, p), p.ID)
 	}
 	for _, n := range g.nodes {
 		for _, r := range n.config.References {
@@ -72,10 +72,17 @@ func (a *App) WriteDot(w io.Writer) {
 }
 
 // nodeNames returns the names of the nodes of components in a pipeline.
-func nodeNames(cs []*config.Component, pipeline string) []string {
+func nodeNames(cs []*config.Component, p config.Pipeline) []string {
 	names := make([]string, len(cs))
 	for i, c := range cs {
-		names[i] = (&node{config: c, pipeline: pipeline}).String()
+		n := &node{config: c}
+		switch c.Key.Kind {
+		case pipeline.KindProcessor:
+			n.pipeline = p.ID.String()
+		case pipeline.KindExporter:
+			n.signal = p.Signal()
+		}
+		names[i] = n.String()
 	}
 	return names
 }

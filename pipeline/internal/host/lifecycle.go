@@ -115,7 +115,7 @@ func (a *App) logPipelines(c *config.Config, g *graph) {
 	for _, p := range c.Pipelines {
 		a.log.Info("pipeline ready", zap.String("pipeline", p.ID.String()), zap.Strings("receivers", ids(p.Receivers)),
 			zap.Strings("processors", ids(p.Processors)), zap.Strings("exporters", ids(p.Exporters)),
-			zap.String("acknowledged-spans-are", durability(c, g, p, "%s: %s")))
+			zap.String("acknowledged-"+p.Signal().Key()+"-are", durability(c, g, p, "%s: %s")))
 	}
 }
 
@@ -124,7 +124,7 @@ func (a *App) logPipelines(c *config.Config, g *graph) {
 func durability(c *config.Config, g *graph, p config.Pipeline, format string) string {
 	var parts []string
 	for _, e := range p.Exporters {
-		where := string(g.find(e.Key, "").durability)
+		where := string(g.member(p, e).durability)
 		if e.Key.Kind == pipeline.KindConnector {
 			var fed []string
 			for _, f := range c.FedBy(e) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // node is an instance of a component with everything that the host puts around it. It may be part
@@ -22,6 +23,7 @@ import (
 type node struct {
 	config     *config.Component // configuration with which the component was built
 	pipeline   string            // of a processor, which has one instance per pipeline; "" for other kinds
+	signal     otlpdata.Signal   // of a processor or exporter; an exporter has an instance for each signal
 	component  any
 	log        *zap.Logger         // of the component
 	durability pipeline.Durability // of an exporter
@@ -42,24 +44,30 @@ type node struct {
 type place struct {
 	key      config.Key
 	pipeline string
+	signal   otlpdata.Signal
 }
 
-func (n *node) place() place { return place{n.config.Key, n.pipeline} }
+func (n *node) place() place { return place{n.config.Key, n.pipeline, n.signal} }
 
-// String returns kind, id and, for a processor, pipeline.
+// String returns kind, id and, for a processor, pipeline. The name of an exporter of log records says
+// so.
 func (n *node) String() string {
 	if n.pipeline != "" {
 		return n.config.Key.String() + " in " + n.pipeline
 	}
-	return n.config.Key.String()
+	return delivery.NameOf(n.config.Key.String(), n.signal)
 }
 
 // dir returns the private folder of the component below service.data_dir. The folder is called type
 // or type-name. Names are escaped and types contain no `-`, so folders are unique. Folders of
-// exporters are directly in data_dir; folders of other kinds are in a subfolder per kind.
+// exporters are directly in data_dir, or in its subfolder logs if they get log records; folders of
+// other kinds are in a subfolder per kind.
 func (n *node) dir() string {
 	key, name := n.config.Key, n.config.DirName()
 	if key.Kind == pipeline.KindExporter {
+		if n.signal == otlpdata.SignalLogs {
+			return filepath.Join(n.signal.String(), name)
+		}
 		return name
 	}
 	return filepath.Join(key.Kind.Section(), name, url.PathEscape(n.pipeline))
@@ -97,7 +105,7 @@ func (n *node) hasClients() bool {
 
 // deliveryName identifies the component in metrics of its edge.
 func (n *node) deliveryName() delivery.Component {
-	return delivery.Component{Kind: n.config.Key.Kind.String(), ID: n.config.Key.ID.String()}
+	return delivery.Component{Kind: n.config.Key.Kind.String(), ID: n.config.Key.ID.String(), Signal: n.signal}
 }
 
 // lead connects the edge of an exporter to the exporter.
@@ -111,6 +119,9 @@ func (n *node) lead() {
 // closed when no call uses the previous successors.
 func (n *node) leadTo(next []delivery.Way, m *delivery.Metrics) (left <-chan struct{}) {
 	n.next = next
+	if n.intake != nil {
+		n.intake.SetWays(next)
+	}
 	if n.config.Key.Kind == pipeline.KindConnector {
 		return n.gate.Open(delivery.NewBranches(next, m, n.deliveryName().ID))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
+	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -178,9 +179,10 @@ func (a *App) Status() status.Report {
 		for _, m := range p.Members() {
 			inPipeline[m.Key] = true
 			part := status.Component{Component: m.Key.ID.String(), Kind: m.Key.Kind.String(), State: status.Stopped}
-			if n := graph.find(m.Key, p.ID.String()); n != nil { // nil after a reload that failed to rebuild it
+			if n := graph.member(p, m); n != nil { // nil after a reload that failed to rebuild it
 				part = a.states.component(n)
 			}
+			part.Component = delivery.NameOf(m.Key.ID.String(), p.Signal())
 			if m.Key.Kind == pipeline.KindConnector {
 				part.Role = roleOf(m, p).String()
 			}

@@ -55,7 +55,7 @@ func (t *transition) blocks(n *node) bool {
 		return true
 	case kind == pipeline.KindProcessor || kind == pipeline.KindConnector:
 		return exclusive || t.leadsToBlocking(n)
-	case kind == pipeline.KindReceiver && t.to.find(n.config.Key, "") == nil && t.leadsToBlocking(n):
+	case kind == pipeline.KindReceiver && t.to.find(n.config.Key) == nil && t.leadsToBlocking(n):
 		return true // its spans have no other destination
 	default:
 		return exclusive
@@ -217,7 +217,7 @@ func (t *transition) retire() {
 		t.app.removeStarted(n)
 		n.ended.Store(true)
 		if n.gate != nil && n.gate.IsClosed() {
-			n.leadTo(t.to.next[t.to.find(n.config.Key, "")], t.app.metrics.delivery)
+			n.leadTo(t.to.next[t.to.find(n.config.Key)], t.app.metrics.delivery)
 		}
 	}
 	t.app.retiring.begin(nodes, t.left)
