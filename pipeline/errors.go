@@ -64,17 +64,17 @@ func IsAboutData(err error) bool { return errclass.AboutData(err) }
 // resending the batch would duplicate the accepted spans: [HTTPStatus] returns 400, for protocols
 // that have no partial success and whose clients report errors.
 type Partial struct {
-	Rejected int // number of spans
+	Rejected int // number of spans or log records
 	Err      error
 }
 
 // Error returns the number of rejected spans and the reason.
-func (e *Partial) Error() string { return fmt.Sprintf("%d spans rejected: %v", e.Rejected, e.Err) }
+func (e *Partial) Error() string { return fmt.Sprintf("%d items rejected: %v", e.Rejected, e.Err) }
 
 // Unwrap returns the reason, marked as permanent.
 func (e *Partial) Unwrap() error { return Permanent(cmp.Or(e.Err, errRejected)) }
 
-var errRejected = errors.New("spans rejected")
+var errRejected = errors.New("items rejected")
 
 // HTTPStatus returns the HTTP status code for an error of Consume, and the value of the Retry-After
 // header; 0 means no header.

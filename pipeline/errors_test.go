@@ -144,7 +144,7 @@ func TestErrorText(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if p := (&pipeline.Partial{Rejected: 3, Err: x}); p.Error() != "3 spans rejected: x" || !errors.Is(p, x) {
+	if p := (&pipeline.Partial{Rejected: 3, Err: x}); p.Error() != "3 items rejected: x" || !errors.Is(p, x) {
 		t.Errorf("%v", p)
 	}
 	// Statuses must be valid UTF-8: others cannot be sent with details.

@@ -1,5 +1,5 @@
-// Package debug implements the `debug` exporter. It writes spans to the log of the process and
-// discards them.
+// Package debug implements the `debug` exporter. It writes spans and log records to the log of the
+// process and discards them.
 package debug
 
 import (
@@ -24,7 +24,7 @@ const (
 )
 
 type config struct {
-	Verbosity  string `yaml:"verbosity" doc:"Amount of output: basic (one line per batch), normal (also per span) or detailed (all data)."`
+	Verbosity  string `yaml:"verbosity" doc:"Amount of output: basic (one line per batch), normal (also per span or log record) or detailed (all data)."`
 	Initial    int    `yaml:"sampling_initial" doc:"Number of batches that are always written in each second. Further ones are sampled."`
 	Thereafter int    `yaml:"sampling_thereafter" doc:"Sampling of further batches: N writes every Nth batch. 0 writes none."`
 }
@@ -49,8 +49,8 @@ func (c *config) Validate() error {
 
 // Factory returns the factory of exporters of type debug.
 func Factory() pipeline.Factory {
-	return pipeline.Exporter("debug", defaults, newExporter).
-		Doc("Writes spans to the log of the process and discards them. Useful to inspect what arrives.")
+	return pipeline.Exporter("debug", defaults, newExporter).Logs().
+		Doc("Writes spans and log records to the log of the process and discards them. Useful to inspect what arrives.")
 }
 
 type exporter struct {
@@ -76,6 +76,9 @@ func (*exporter) Durability() pipeline.Durability { return pipeline.DurabilityNo
 func (e *exporter) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if !e.sampled() {
 		return nil
+	}
+	if b.Meta().Signal == otlpdata.SignalLogs {
+		return e.writeLogs(b)
 	}
 	e.log.Info("spans", zap.Int("spans", b.Len()), zap.Int("services", len(b.Services())), zap.Int("bytes", b.Size()),
 		zap.String("tenant", b.Meta().Tenant), zap.String("format", b.Meta().Format), zap.String("transport", b.Meta().Transport))

@@ -1,4 +1,4 @@
-// Package nop implements the `nop` exporter. It discards spans and is used to measure the pipeline
+// Package nop implements the `nop` exporter. It discards spans and log records, and is used to measure the pipeline
 // in front of it.
 package nop
 
@@ -14,8 +14,8 @@ type Config struct{}
 
 // Factory returns the factory of exporters of type nop.
 func Factory() pipeline.Factory {
-	return pipeline.Exporter("nop", func() Config { return Config{} }, newExporter).
-		Doc("Discards spans; used to measure the pipeline in front of it.")
+	return pipeline.Exporter("nop", func() Config { return Config{} }, newExporter).Logs().
+		Doc("Discards spans and log records; used to measure the pipeline in front of it.")
 }
 
 type exporter struct{}

@@ -1,5 +1,5 @@
-// Package otlp implements the `otlp` exporter. It sends spans to a next hop in the OpenTelemetry
-// protocol over gRPC, without decoding them.
+// Package otlp implements the `otlp` exporter. It sends spans and log records to a next hop in the
+// OpenTelemetry protocol over gRPC, without decoding them.
 package otlp
 
 import (
@@ -23,8 +23,8 @@ func defaults() config {
 
 // Factory returns the factory of exporters of type otlp.
 func Factory() pipeline.Factory {
-	return pipeline.Exporter("otlp", defaults, newExporter).
-		Doc("Sends spans to a next hop in the OpenTelemetry protocol over gRPC.")
+	return pipeline.Exporter("otlp", defaults, newExporter).Logs().
+		Doc("Sends spans and log records to a next hop in the OpenTelemetry protocol over gRPC.")
 }
 
 type exporter struct{ client *otlpclient.Client }

@@ -1,5 +1,5 @@
-// Package otlphttp implements the `otlphttp` exporter. It sends spans to a next hop in the
-// OpenTelemetry protocol over HTTP. With the encoding proto, it does not decode them.
+// Package otlphttp implements the `otlphttp` exporter. It sends spans and log records to a next hop in
+// the OpenTelemetry protocol over HTTP. With the encoding proto, it does not decode them.
 package otlphttp
 
 import (
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -19,6 +20,7 @@ import (
 
 const (
 	tracesPath    = "/v1/traces"
+	logsPath      = "/v1/logs"
 	encodingProto = "proto"
 	encodingJSON  = "json"
 	typeProto     = "application/x-protobuf"
@@ -30,6 +32,7 @@ type config struct {
 	client.NextHopConfig
 	pipeline.Delivery
 	TracesEndpoint string `yaml:"traces_endpoint" doc:"URL to which spans are sent. Empty means endpoint followed by /v1/traces."`
+	LogsEndpoint   string `yaml:"logs_endpoint" doc:"URL to which log records are sent. Empty means endpoint followed by /v1/logs."`
 	Encoding       string `yaml:"encoding" doc:"Encoding of requests: proto or json. proto is faster: spans need not be decoded."`
 }
 
@@ -43,7 +46,11 @@ func (c *config) Validate() error {
 	var errs []error
 	if c.TracesEndpoint != "" {
 		errs = append(errs, client.ValidateURL("traces_endpoint", c.TracesEndpoint))
-	} else if c.Endpoint == "" {
+	}
+	if c.LogsEndpoint != "" {
+		errs = append(errs, client.ValidateURL("logs_endpoint", c.LogsEndpoint))
+	}
+	if c.Endpoint == "" && c.TracesEndpoint == "" && c.LogsEndpoint == "" {
 		errs = append(errs, pipeline.BadKey("endpoint", "must be set; write a URL, for example http://localhost:4318"))
 	}
 	if c.Encoding != encodingProto && c.Encoding != encodingJSON {
@@ -52,18 +59,22 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// url returns the URL for traces.
-func (c *config) url() string {
-	if c.TracesEndpoint != "" {
-		return c.TracesEndpoint
+// url returns the URL for a signal, or "" if there is none.
+func (c *config) url(s otlpdata.Signal) string {
+	url, path := c.TracesEndpoint, tracesPath
+	if s == otlpdata.SignalLogs {
+		url, path = c.LogsEndpoint, logsPath
 	}
-	return strings.TrimSuffix(c.Endpoint, "/") + tracesPath
+	if url == "" && c.Endpoint != "" {
+		url = strings.TrimSuffix(c.Endpoint, "/") + path
+	}
+	return url
 }
 
 // Factory returns the factory of exporters of type otlphttp.
 func Factory() pipeline.Factory {
-	return pipeline.Exporter("otlphttp", defaults, newExporter).
-		Doc("Sends spans to a next hop in the OpenTelemetry protocol over HTTP, in protobuf or JSON.")
+	return pipeline.Exporter("otlphttp", defaults, newExporter).Logs().
+		Doc("Sends spans and log records to a next hop in the OpenTelemetry protocol over HTTP, in protobuf or JSON.")
 }
 
 type exporter struct {
@@ -87,8 +98,12 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, _, _ := strings.Cut(c.url(), "?")
-	return &exporter{client: h, set: set, nextHop: client.NewNextHop(set), url: c.url(), name: name, json: c.Encoding == encodingJSON,
+	url := c.url(set.Signal)
+	if url == "" {
+		return nil, pipeline.BadKey(set.Signal.String()+"_endpoint", "must be set, or endpoint: a pipeline of %s has this exporter", set.Signal)
+	}
+	name, _, _ := strings.Cut(url, "?")
+	return &exporter{client: h, set: set, nextHop: client.NewNextHop(set), url: url, name: name, json: c.Encoding == encodingJSON,
 		tenantHeader: c.TenantHeader}, nil
 }
 
@@ -126,15 +141,26 @@ func (e *exporter) body(b *otlpdata.Batch) ([][]byte, error) {
 		}
 		return slices.Collect(chunks), nil
 	}
+	body, err := encodeJSON(b)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s as JSON: %w", b.Meta().Signal.Items(), err)
+	}
+	return [][]byte{body}, nil
+}
+
+func encodeJSON(b *otlpdata.Batch) ([]byte, error) {
+	if b.Meta().Signal == otlpdata.SignalLogs {
+		ld, err := b.Logs()
+		if err != nil {
+			return nil, err
+		}
+		return plogotlp.NewExportRequestFromLogs(ld).MarshalJSON()
+	}
 	td, err := b.Traces()
 	if err != nil {
 		return nil, err
 	}
-	body, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("encoding spans as JSON: %w", err)
-	}
-	return [][]byte{body}, nil
+	return ptraceotlp.NewExportRequestFromTraces(td).MarshalJSON()
 }
 
 func (e *exporter) send(ctx context.Context, header http.Header, body [][]byte) error {
@@ -146,12 +172,24 @@ func (e *exporter) send(ctx context.Context, header http.Header, body [][]byte) 
 		return fmt.Errorf("sending to %s: %w", e.name, err)
 	}
 	if mediaType(response) == "text/html" {
-		// Probably a web server or a login page, which has not stored the spans.
-		return fmt.Errorf("sending to %s: response is a web page, not an OTLP response; check endpoint and traces_endpoint", e.name)
+		// Probably a web server or a login page, which has stored nothing.
+		return fmt.Errorf("sending to %s: response is a web page, not an OTLP response; check endpoint and %s_endpoint", e.name, e.set.Signal)
 	}
-	resp := ptraceotlp.NewExportResponse()
-	if err := decode(response, resp.UnmarshalProto, resp.UnmarshalJSON); err != nil {
+	rejected, message, err := partialSuccess(response, e.set.Signal)
+	if err != nil {
 		return e.nextHop.Partial(0, fmt.Sprintf("%s sent an invalid OTLP response: %v", e.name, err))
 	}
-	return e.nextHop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
+	return e.nextHop.Partial(rejected, message)
+}
+
+// partialSuccess reads a response.
+func partialSuccess(r client.Response, signal otlpdata.Signal) (rejected int64, message string, err error) {
+	if signal == otlpdata.SignalLogs {
+		resp := plogotlp.NewExportResponse()
+		err = decode(r, resp.UnmarshalProto, resp.UnmarshalJSON)
+		return resp.PartialSuccess().RejectedLogRecords(), resp.PartialSuccess().ErrorMessage(), err
+	}
+	resp := ptraceotlp.NewExportResponse()
+	err = decode(r, resp.UnmarshalProto, resp.UnmarshalJSON)
+	return resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage(), err
 }

@@ -16,7 +16,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-const exportMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+// exportMethods are the methods by signal. Their responses have the same fields.
+var exportMethods = [...]string{
+	otlpdata.SignalTraces: "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+	otlpdata.SignalLogs:   "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+}
 
 // Client is a connection to one next hop. It is safe for concurrent use after Start.
 type Client struct {
@@ -49,15 +53,15 @@ func (c *Client) Send(ctx context.Context, b *otlpdata.Batch) error {
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
-	return c.nextHop.Record(ctx, c.send(ctx, b.Meta().Tenant, slices.Collect(chunks)))
+	return c.nextHop.Record(ctx, c.send(ctx, b.Meta(), slices.Collect(chunks)))
 }
 
-func (c *Client) send(ctx context.Context, tenant string, chunks [][]byte) error {
-	if tenant != "" && c.tenantHeader != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, c.tenantHeader, tenant)
+func (c *Client) send(ctx context.Context, m otlpdata.Meta, chunks [][]byte) error {
+	if m.Tenant != "" && c.tenantHeader != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, c.tenantHeader, m.Tenant)
 	}
 	var response []byte
-	if err := c.conn.Invoke(ctx, exportMethod, chunks, &response); err != nil {
+	if err := c.conn.Invoke(ctx, exportMethods[m.Signal], chunks, &response); err != nil {
 		return fmt.Errorf("sending to %s: %w", c.endpoint, err)
 	}
 	resp := ptraceotlp.NewExportResponse()

@@ -81,7 +81,7 @@ func (h *NextHop) Partial(rejected int64, message string) error {
 		return &pipeline.Partial{Rejected: int(rejected), Err: pipeline.Permanent(fmt.Errorf("rejected by the next hop: %s", message))}
 	}
 	if message != "" {
-		h.lines.Warn("next hop accepted spans with a warning", zap.String("warning", message))
+		h.lines.Warn("next hop accepted a request with a warning", zap.String("warning", message))
 	}
 	return nil
 }

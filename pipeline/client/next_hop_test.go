@@ -81,13 +81,13 @@ func TestNextHopPartial(t *testing.T) {
 	hop := client.NewNextHop(fix.set)
 	var partial *pipeline.Partial
 	if err := hop.Partial(3, "too old"); !errors.As(err, &partial) || partial.Rejected != 3 || !pipeline.IsPermanent(err) ||
-		err.Error() != "3 spans rejected: rejected by the next hop: too old" {
+		err.Error() != "3 items rejected: rejected by the next hop: too old" {
 		t.Errorf("error %v", err)
 	}
-	if err := hop.Partial(1, ""); err == nil || err.Error() != "1 spans rejected: rejected by the next hop: no reason given" {
+	if err := hop.Partial(1, ""); err == nil || err.Error() != "1 items rejected: rejected by the next hop: no reason given" {
 		t.Errorf("error %v", err)
 	}
-	warnings := func() int { return fix.logs.FilterMessage("next hop accepted spans with a warning").Len() }
+	warnings := func() int { return fix.logs.FilterMessage("next hop accepted a request with a warning").Len() }
 	for range 3 {
 		if err := hop.Partial(0, "almost full"); err != nil {
 			t.Errorf("error %v", err)

@@ -35,8 +35,8 @@ import (
 
 // Factory returns the factory of processors of type batch.
 func Factory() pipeline.Factory {
-	return pipeline.Processor("batch", defaults, newBatch).
-		Doc("Joins concurrent requests into larger batches. Each client still gets the result for its own spans.")
+	return pipeline.Processor("batch", defaults, newBatch).Logs().
+		Doc("Joins concurrent requests into larger batches. Each client still gets the result for its own spans or log records.")
 }
 
 // batcher implements the processor.

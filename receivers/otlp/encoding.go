@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -20,7 +19,6 @@ type encoding struct {
 	mediaType string
 	decode    func([]byte, otlpdata.Meta, otlpdata.Limits) (*otlpdata.Batch, error)
 	memory    func(body []byte) int64 // maximum memory of decode in bytes, without the body
-	response  func(ptraceotlp.ExportResponse) ([]byte, error)
 	status    func(*spb.Status) ([]byte, error)
 }
 
@@ -29,14 +27,12 @@ var (
 		mediaType: "application/x-protobuf",
 		decode:    otlpdata.FromOTLP,
 		memory:    func([]byte) int64 { return 0 },
-		response:  ptraceotlp.ExportResponse.MarshalProto,
 		status:    func(s *spb.Status) ([]byte, error) { return proto.Marshal(sanitize(s)) },
 	}
 	jsonEncoding = encoding{
 		mediaType: "application/json",
 		decode:    otlpdata.FromJSON,
 		memory:    otlpdata.JSONMemory,
-		response:  ptraceotlp.ExportResponse.MarshalJSON,
 		status:    marshalStatusJSON,
 	}
 )
@@ -59,17 +55,15 @@ func sanitize(s *spb.Status) *spb.Status {
 	return s
 }
 
-// exportResponse returns the response to a request with the result err of Consume. A partial
-// success is a success.
-func exportResponse(err error) (ptraceotlp.ExportResponse, error) {
-	resp := ptraceotlp.NewExportResponse()
+// outcome returns the response to a request with the result err of Consume. A partial success is a
+// success.
+func outcome(err error) (rejected int, message string, _ error) {
 	var partial *pipeline.Partial
-	if errors.As(err, &partial) {
-		resp.PartialSuccess().SetRejectedSpans(int64(partial.Rejected))
-		if partial.Err != nil {
-			resp.PartialSuccess().SetErrorMessage(strings.ToValidUTF8(partial.Err.Error(), "\uFFFD"))
-		}
-		return resp, nil
+	if !errors.As(err, &partial) {
+		return 0, "", err
 	}
-	return resp, err
+	if partial.Err != nil {
+		message = strings.ToValidUTF8(partial.Err.Error(), "\uFFFD")
+	}
+	return partial.Rejected, message, nil
 }

@@ -15,14 +15,13 @@ import (
 
 const (
 	traceService    = "opentelemetry.proto.collector.trace.v1.TraceService"
-	exportMethod    = "/" + traceService + "/Export"
 	collectorPrefix = "/opentelemetry.proto.collector."
 )
 
 // reasonSignal is the reason for refusing requests of unknown signals, such as profiles.
 const reasonSignal = "signal"
 
-// grpcServer implements the TraceService. It receives requests as undecoded bytes.
+// grpcServer implements the services of all signals. It receives requests as undecoded bytes.
 type grpcServer struct {
 	listener *server.GRPC
 	receiver *receiver
@@ -35,35 +34,25 @@ func newGRPCServer(r *receiver, cfg server.GRPCConfig) (*grpcServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.listener.RegisterService(&grpc.ServiceDesc{
-		ServiceName: traceService,
-		HandlerType: (*any)(nil),
-		Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: s.export}},
-		Metadata:    "opentelemetry/proto/collector/trace/v1/trace_service.proto",
-	}, s)
-	s.registerOthers()
+	s.register()
 	return s, nil
 }
 
-func (s *grpcServer) export(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
-	var req server.Raw
-	if err := dec(&req); err != nil {
-		return nil, err
+func (s *grpcServer) export(ctx context.Context, signal *signal, request []byte) (any, error) {
+	if !s.receiver.takes(signal) {
+		return s.reject(signal, request)
 	}
-	return in(ctx, &req, &grpc.UnaryServerInfo{Server: srv, FullMethod: exportMethod}, s.consume)
-}
-
-func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
-	b, err := otlpdata.FromOTLP(*req.(*server.Raw), s.receiver.meta(ctx, "grpc"), s.receiver.limits)
+	kind, _ := signal.kind()
+	b, err := otlpdata.FromOTLP(request, s.receiver.meta(ctx, kind, "grpc"), s.receiver.limits)
 	if err != nil {
 		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.GRPCStatus(pipeline.Permanent(err)).Err()
 	}
-	resp, err := s.receiver.consume(ctx, b, s.listener.CountRefused)
+	rejected, message, err := s.receiver.consume(ctx, b, s.listener.CountRefused)
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()
 	}
-	raw, err := resp.MarshalProto()
+	raw, err := partialSuccess(rejected, message).MarshalProto()
 	return (*server.Raw)(&raw), err
 }
 
@@ -72,7 +61,7 @@ func (s *grpcServer) unknown(_ any, ss grpc.ServerStream) error {
 	s.listener.CountRefused(reasonSignal)
 	method, _ := grpc.MethodFromServerStream(ss)
 	if strings.HasPrefix(method, collectorPrefix) && !strings.HasPrefix(method, "/"+traceService+"/") {
-		return status.Errorf(codes.Unimplemented, "%s: only traces are accepted here", method)
+		return status.Errorf(codes.Unimplemented, "%s: only traces and logs are accepted here", method)
 	}
 	return status.Errorf(codes.Unimplemented, "unknown method %s", method)
 }

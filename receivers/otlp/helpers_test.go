@@ -13,6 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
+const exportMethod = "/" + traceService + "/Export"
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture is a running receiver with both protocols on free ports.
@@ -24,7 +26,7 @@ type fixture struct {
 }
 
 func testConfig(change ...func(*server.GRPCConfig, *httpConfig)) config {
-	g, h := server.DefaultGRPCConfig("127.0.0.1:0"), httpConfig{server.DefaultHTTPConfig("127.0.0.1:0"), defaultTracesPath}
+	g, h := server.DefaultGRPCConfig("127.0.0.1:0"), httpConfig{server.DefaultHTTPConfig("127.0.0.1:0"), defaultTracesPath, defaultLogsPath}
 	for _, f := range change {
 		f(&g, &h)
 	}

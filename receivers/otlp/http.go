@@ -19,15 +19,17 @@ const (
 	reasonMediaType = "media_type"
 )
 
-// httpServer receives spans by POST on the traces path, and rejects other signals on their paths.
+// httpServer receives signals by POST on their paths.
 type httpServer struct {
 	listener *server.HTTP
 	receiver *receiver
-	path     string
+	path     string // of traces
+	signals  map[string]*signal
 }
 
 func newHTTPServer(r *receiver, cfg httpConfig) (*httpServer, error) {
-	s := &httpServer{receiver: r, path: cfg.TracesPath}
+	s := &httpServer{receiver: r, path: cfg.TracesPath,
+		signals: map[string]*signal{metricsPath: metricsSignal, cfg.LogsPath: logsSignal, cfg.TracesPath: tracesSignal}}
 	var err error
 	if s.listener, err = server.NewHTTP(r.set, "protocols.http", cfg.HTTPConfig, s); err != nil {
 		return nil, err
@@ -49,20 +51,14 @@ func (s *httpServer) denied(w http.ResponseWriter, r *http.Request, d *server.De
 
 // ServeHTTP handles all requests of the listener.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case s.path:
-		r.Pattern = s.path // the listener names the span of the request after it
-		s.traces(w, r)
-	case "/v1development/profiles":
-		s.refuse(w, reasonSignal, http.StatusNotFound, "404 page not found: only traces are accepted here, at "+s.path+"\n")
+	signal := s.signals[r.URL.Path]
+	switch {
+	case signal != nil:
+		r.Pattern = r.URL.Path // the listener names the span of the request after it
+		s.receive(w, r, signal)
+	case r.URL.Path == "/v1development/profiles":
+		s.refuse(w, reasonSignal, http.StatusNotFound, "404 page not found: profiles are not accepted; traces are, at "+s.path+"\n")
 	default:
-		for _, signal := range otherSignals {
-			if r.URL.Path == signal.path {
-				r.Pattern = signal.path
-				s.other(w, r, signal)
-				return
-			}
-		}
 		s.refuse(w, reasonPath, http.StatusNotFound, "404 page not found\n")
 	}
 }
@@ -83,22 +79,26 @@ func (s *httpServer) encodingOfPost(w http.ResponseWriter, r *http.Request) *enc
 	return enc
 }
 
-func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
+func (s *httpServer) receive(w http.ResponseWriter, r *http.Request, signal *signal) {
 	enc := s.encodingOfPost(w, r)
 	if enc == nil {
 		return
 	}
-	b, err := s.read(r, enc)
+	if !s.receiver.takes(signal) {
+		s.other(w, r, enc, signal)
+		return
+	}
+	b, err := s.read(r, enc, signal)
 	if err != nil {
 		fail(w, enc, err)
 		return
 	}
-	resp, err := s.receiver.consume(r.Context(), b, s.listener.CountRefused)
+	rejected, message, err := s.receiver.consume(r.Context(), b, s.listener.CountRefused)
 	if err != nil {
 		fail(w, enc, err)
 		return
 	}
-	body, err := enc.response(resp)
+	body, err := signal.response(enc, rejected, message)
 	if err != nil {
 		fail(w, enc, fmt.Errorf("encoding response: %w", err))
 		return
@@ -107,7 +107,7 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 }
 
 // read reads and decodes the request. It counts a refusal.
-func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, error) {
+func (s *httpServer) read(r *http.Request, enc *encoding, signal *signal) (*otlpdata.Batch, error) {
 	body, err := server.ReadBody(r)
 	if err != nil {
 		return nil, err // counted by the server
@@ -118,7 +118,8 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 		return nil, err
 	}
 	defer memory.Release()
-	b, err := enc.decode(body, s.receiver.meta(r.Context(), "http"), s.receiver.limits)
+	kind, _ := signal.kind()
+	b, err := enc.decode(body, s.receiver.meta(r.Context(), kind, "http"), s.receiver.limits)
 	if err != nil {
 		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.Permanent(err)
@@ -126,7 +127,7 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 	return b, nil
 }
 
-// refuse responds with plain text to a request that does not contain spans, and counts it.
+// refuse responds with plain text to a request that contains none of the signals, and counts it.
 func (s *httpServer) refuse(w http.ResponseWriter, reason string, code int, text string) {
 	s.listener.CountRefused(reason)
 	write(w, "text/plain", code, []byte(text))

@@ -1,4 +1,4 @@
-// Package otlp receives spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf
+// Package otlp receives spans and log records in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf
 // and JSON. It validates protobuf requests without decoding them into objects and passes on their
 // bytes. JSON is decoded into objects first.
 package otlp
@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -21,6 +20,7 @@ const (
 	defaultGRPCEndpoint = "localhost:4317"
 	defaultHTTPEndpoint = "localhost:4318"
 	defaultTracesPath   = "/v1/traces"
+	defaultLogsPath     = "/v1/logs"
 )
 
 type config struct {
@@ -37,6 +37,7 @@ type protocols struct {
 type httpConfig struct {
 	server.HTTPConfig
 	TracesPath string `yaml:"traces_url_path" doc:"URL path to which clients send spans."`
+	LogsPath   string `yaml:"logs_url_path" doc:"URL path to which clients send log records, for pipelines of logs."`
 }
 
 func defaults() config {
@@ -44,7 +45,7 @@ func defaults() config {
 	return config{
 		Protocols: protocols{
 			GRPC: pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
-			HTTP: pipeline.Absent(httpConfig{server.DefaultHTTPConfig(defaultHTTPEndpoint), defaultTracesPath}),
+			HTTP: pipeline.Absent(httpConfig{server.DefaultHTTPConfig(defaultHTTPEndpoint), defaultTracesPath, defaultLogsPath}),
 		},
 		RequestLimits: server.DefaultRequestLimits(),
 		MaxDepth:      lim.Depth,
@@ -66,18 +67,26 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate checks the path. The loader validates the embedded config itself.
+// Validate checks the paths. The loader validates the embedded config itself.
 func (c *httpConfig) Validate() error {
-	if !strings.HasPrefix(c.TracesPath, "/") {
-		return pipeline.BadKey("traces_url_path", "%q must start with a slash, for example /v1/traces", c.TracesPath)
+	var errs []error
+	for _, p := range []struct{ key, path, example string }{
+		{"traces_url_path", c.TracesPath, defaultTracesPath}, {"logs_url_path", c.LogsPath, defaultLogsPath},
+	} {
+		if !strings.HasPrefix(p.path, "/") {
+			errs = append(errs, pipeline.BadKey(p.key, "%q must start with a slash, for example %s", p.path, p.example))
+		}
 	}
-	return nil
+	if c.LogsPath == c.TracesPath {
+		errs = append(errs, pipeline.BadKey("logs_url_path", "must differ from traces_url_path"))
+	}
+	return errors.Join(errs...)
 }
 
 // Factory returns the factory of receivers of type otlp.
 func Factory() pipeline.Factory {
-	return pipeline.Receiver("otlp", defaults, newReceiver).
-		Doc("Receives spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf and JSON.")
+	return pipeline.Receiver("otlp", defaults, newReceiver).Logs().
+		Doc("Receives spans and log records in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf and JSON.")
 }
 
 type receiver struct {
@@ -112,15 +121,18 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 	return r, nil
 }
 
-// consume passes on b and returns the response. It calls countRefused if b cannot be passed on.
-func (r *receiver) consume(ctx context.Context, b *otlpdata.Batch, countRefused func(reason string)) (ptraceotlp.ExportResponse, error) {
+// consume passes on b and returns how many items were rejected and why. It calls countRefused if b
+// cannot be passed on.
+func (r *receiver) consume(ctx context.Context, b *otlpdata.Batch, countRefused func(reason string)) (
+	rejected int, message string, _ error,
+) {
 	walk, err := r.reserve("bytes of memory to walk the request", int64(b.WalkMemory()))
 	if err != nil {
 		countRefused(server.ReasonOf(err))
-		return ptraceotlp.ExportResponse{}, err
+		return 0, "", err
 	}
 	defer walk.Release()
-	return exportResponse(r.next.Consume(ctx, b))
+	return outcome(r.next.Consume(ctx, b))
 }
 
 // reserve reserves memory for a request. It returns a limit error (too large, do not retry) if size
@@ -133,7 +145,7 @@ func (r *receiver) reserve(what string, size int64) (*pipeline.Reservation, erro
 	return budget.Reserve(size)
 }
 
-func (r *receiver) meta(ctx context.Context, transport string) otlpdata.Meta {
-	return otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "otlp", Transport: transport, Received: r.set.Env.Now(),
+func (r *receiver) meta(ctx context.Context, signal otlpdata.Signal, transport string) otlpdata.Meta {
+	return otlpdata.Meta{Signal: signal, Tenant: server.Tenant(ctx), Format: "otlp", Transport: transport, Received: r.set.Env.Now(),
 		Metadata: server.Metadata(ctx)}
 }

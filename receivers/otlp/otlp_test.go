@@ -176,7 +176,7 @@ func TestGRPCRefusals(t *testing.T) {
 	const profiles = collectorPrefix + "profiles.v1development.ProfilesService/Export"
 	err := conn.Invoke(t.Context(), profiles, &emptypb.Empty{}, &emptypb.Empty{})
 	check("profiles", reasonSignal, codes.Unimplemented, err)
-	if !strings.Contains(err.Error(), "only traces are accepted") {
+	if !strings.Contains(err.Error(), "only traces and logs are accepted") {
 		t.Errorf("profiles: %v", err)
 	}
 	if err := export(request(10)); err != nil || s.Spans() != 10 {

@@ -21,12 +21,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// otherSignal is an OTLP signal that this program does not store. SDKs and agents send all signals
-// to one endpoint by default. The response to its requests is a partial success that rejects all
-// items and says why, because many clients do not show the body of an error.
-type otherSignal struct {
+// signal is an OTLP signal. SDKs and agents send all signals to one endpoint by default. The response
+// to requests that no pipeline takes is a partial success that rejects all items and says why,
+// because many clients do not show the body of an error.
+type signal struct {
 	name     string // value of the label signal
-	path     string
 	service  string
 	file     string // .proto file of the service
 	items    string
@@ -38,28 +37,55 @@ type otherSignal struct {
 	rejected  string // name of the number of rejected items in a JSON response
 }
 
-var otherSignals = []*otherSignal{
-	{
-		name: "metrics", path: "/v1/metrics", service: collectorPrefix[1:] + "metrics.v1.MetricsService",
+const (
+	metricsPath = "/v1/metrics"
+	traceFile   = "opentelemetry/proto/collector/trace/v1/trace_service.proto"
+)
+
+var (
+	tracesSignal = &signal{
+		name: otlpdata.SignalTraces.String(), service: traceService, file: traceFile, items: otlpdata.SignalTraces.Items(),
+		variable: "OTEL_TRACES_EXPORTER=none", endpoint: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		count: otlpdata.CountSpans, jsonItems: "spans", rejected: "rejectedSpans",
+	}
+	metricsSignal = &signal{
+		name: "metrics", service: collectorPrefix[1:] + "metrics.v1.MetricsService",
 		file: "opentelemetry/proto/collector/metrics/v1/metrics_service.proto", items: "data points",
 		variable: "OTEL_METRICS_EXPORTER=none", endpoint: "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 		count: otlpdata.CountDataPoints, jsonItems: "dataPoints", rejected: "rejectedDataPoints",
-	},
-	{
-		name: "logs", path: "/v1/logs", service: collectorPrefix[1:] + "logs.v1.LogsService",
-		file: "opentelemetry/proto/collector/logs/v1/logs_service.proto", items: "log records",
+	}
+	logsSignal = &signal{
+		name: otlpdata.SignalLogs.String(), service: collectorPrefix[1:] + "logs.v1.LogsService",
+		file: "opentelemetry/proto/collector/logs/v1/logs_service.proto", items: otlpdata.SignalLogs.Items(),
 		variable: "OTEL_LOGS_EXPORTER=none", endpoint: "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
 		count: otlpdata.CountLogRecords, jsonItems: "logRecords", rejected: "rejectedLogRecords",
-	},
+	}
+)
+
+// kind returns the otlpdata.Signal of a signal that pipelines may take.
+func (s *signal) kind() (kind otlpdata.Signal, ok bool) {
+	switch s {
+	case tracesSignal:
+		return otlpdata.SignalTraces, true
+	case logsSignal:
+		return otlpdata.SignalLogs, true
+	}
+	return 0, false
 }
 
-// newRejectedCounter returns the counter of rejected data points and log records.
+// takes reports whether a pipeline takes the signal now.
+func (r *receiver) takes(s *signal) bool {
+	kind, ok := s.kind()
+	return ok && pipeline.Takes(r.next, kind)
+}
+
+// newRejectedCounter returns the counter of rejected items.
 func newRejectedCounter() *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tracing_otlp_rejected_items_total",
-		Help: "Data points of metrics and log records that were discarded, because only traces are accepted, by signal.",
+		Help: "Data points of metrics, log records and spans that were discarded, because no pipeline of the receiver takes them, by signal.",
 	}, []string{"signal"})
-	for _, s := range otherSignals {
+	for _, s := range []*signal{metricsSignal, logsSignal} {
 		c.WithLabelValues(s.name)
 	}
 	return c
@@ -67,21 +93,24 @@ func newRejectedCounter() *prometheus.CounterVec {
 
 // reject counts the items of a request and returns the message of the partial success, "" if there
 // are no items.
-func (r *receiver) reject(s *otherSignal, items int) (message string) {
+func (r *receiver) reject(s *signal, items int) (message string) {
 	r.rejected.WithLabelValues(s.name).Add(float64(items))
 	if items == 0 {
 		return ""
 	}
-	return fmt.Sprintf("this server accepts traces only and discarded %d %s; set %s, or send %s to another server with %s",
-		items, s.items, s.variable, s.name, s.endpoint)
+	taken := "traces and logs"
+	switch {
+	case !r.takes(logsSignal):
+		taken = "traces only"
+	case !r.takes(tracesSignal):
+		taken = "logs only"
+	}
+	return fmt.Sprintf("this server accepts %s and discarded %d %s; set %s, or send %s to another server with %s",
+		taken, items, s.items, s.variable, s.name, s.endpoint)
 }
 
-// other handles requests for another signal.
-func (s *httpServer) other(w http.ResponseWriter, r *http.Request, signal *otherSignal) {
-	enc := s.encodingOfPost(w, r)
-	if enc == nil {
-		return
-	}
+// other handles requests with a signal that no pipeline takes.
+func (s *httpServer) other(w http.ResponseWriter, r *http.Request, enc *encoding, signal *signal) {
 	body, err := server.ReadBody(r)
 	if err != nil {
 		fail(w, enc, err) // counted by the server
@@ -102,7 +131,7 @@ func (s *httpServer) other(w http.ResponseWriter, r *http.Request, signal *other
 }
 
 // count returns the number of items in a request.
-func (s *httpServer) count(signal *otherSignal, enc *encoding, body []byte) (items int, err error) {
+func (s *httpServer) count(signal *signal, enc *encoding, body []byte) (items int, err error) {
 	count := signal.count
 	if enc == &jsonEncoding {
 		// A token is in memory as text and, while the buffer grows, twice as bytes.
@@ -119,15 +148,21 @@ func (s *httpServer) count(signal *otherSignal, enc *encoding, body []byte) (ite
 	return items, nil
 }
 
-// response returns a partial success. In protobuf, the responses of all signals have the same
-// fields.
-func (s *otherSignal) response(enc *encoding, items int, message string) ([]byte, error) {
+// response returns a success, a partial one if items were rejected or there is a message. In
+// protobuf, the responses of all signals have the same fields.
+func (s *signal) response(enc *encoding, rejected int, message string) ([]byte, error) {
 	if enc != &jsonEncoding {
-		return partialSuccess(items, message).MarshalProto()
+		return partialSuccess(rejected, message).MarshalProto()
+	}
+	if s == tracesSignal {
+		return partialSuccess(rejected, message).MarshalJSON()
 	}
 	partial := map[string]string{}
-	if items > 0 {
-		partial[s.rejected], partial["errorMessage"] = strconv.Itoa(items), message // 64-bit numbers are text in JSON
+	if rejected > 0 {
+		partial[s.rejected] = strconv.Itoa(rejected) // 64-bit numbers are text in JSON
+	}
+	if message != "" {
+		partial["errorMessage"] = message
 	}
 	return json.Marshal(map[string]any{"partialSuccess": partial})
 }
@@ -142,7 +177,7 @@ func partialSuccess(items int, message string) ptraceotlp.ExportResponse {
 // countJSON returns the number of items in a request in JSON whose attribute values are nested no
 // deeper than depth. It holds one token in memory, which can be as large as the body, and a few
 // bytes for each open bracket; the number of open brackets is limited.
-func (s *otherSignal) countJSON(body []byte, depth int) (items int, err error) {
+func (s *signal) countJSON(body []byte, depth int) (items int, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	if items, err = s.countTokens(dec, depth); err != nil {
@@ -152,7 +187,7 @@ func (s *otherSignal) countJSON(body []byte, depth int) (items int, err error) {
 }
 
 // countTokens reads one JSON object and nothing after it.
-func (s *otherSignal) countTokens(dec *json.Decoder, depth int) (items int, err error) {
+func (s *signal) countTokens(dec *json.Decoder, depth int) (items int, err error) {
 	var (
 		open    []bool // for each open bracket, whether it is a list of items
 		counted bool   // whether the next value is a list of items
@@ -197,16 +232,16 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// registerOthers adds the services of the other signals.
-func (s *grpcServer) registerOthers() {
-	for _, signal := range otherSignals {
+// register adds the services of all signals.
+func (s *grpcServer) register() {
+	for _, signal := range []*signal{tracesSignal, metricsSignal, logsSignal} {
 		export := func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
 			var req server.Raw
 			if err := dec(&req); err != nil {
 				return nil, err
 			}
 			return in(ctx, &req, &grpc.UnaryServerInfo{Server: srv, FullMethod: "/" + signal.service + "/Export"},
-				func(_ context.Context, req any) (any, error) { return s.reject(signal, *req.(*server.Raw)) })
+				func(ctx context.Context, req any) (any, error) { return s.export(ctx, signal, *req.(*server.Raw)) })
 		}
 		s.listener.RegisterService(&grpc.ServiceDesc{
 			ServiceName: signal.service,
@@ -217,7 +252,7 @@ func (s *grpcServer) registerOthers() {
 	}
 }
 
-func (s *grpcServer) reject(signal *otherSignal, request []byte) (any, error) {
+func (s *grpcServer) reject(signal *signal, request []byte) (any, error) {
 	items, err := signal.count(request)
 	if err != nil {
 		s.listener.CountRefused(server.ReasonUndecodable)

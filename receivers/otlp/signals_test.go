@@ -66,8 +66,8 @@ func TestDeepJSONOfOtherSignals(t *testing.T) {
 	limit := otlpdata.MaxJSONBrackets(f.limits.Depth)
 	for brackets, want := range map[int]int{limit: http.StatusOK, limit + 1: http.StatusBadRequest, 1 << 20: http.StatusBadRequest} {
 		body := `{"a":` + strings.Repeat("[", brackets-1) + strings.Repeat("]", brackets-1) + "}"
-		for _, signal := range otherSignals {
-			resp, err := http.Post("http://"+f.Addr("http")+signal.path, "application/json", strings.NewReader(body))
+		for path, signal := range map[string]*signal{metricsPath: metricsSignal, defaultLogsPath: logsSignal} {
+			resp, err := http.Post("http://"+f.Addr("http")+path, "application/json", strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func FuzzCountJSON(f *testing.F) {
 	f.Add([]byte(twoDataPointsJSON))
 	f.Add([]byte(`{"a":` + strings.Repeat("[", 1000)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, err := otherSignals[0].countJSON(b, depth); n < 0 || n > len(b) || err != nil && n != 0 {
+		if n, err := metricsSignal.countJSON(b, depth); n < 0 || n > len(b) || err != nil && n != 0 {
 			t.Errorf("%d, error %v", n, err)
 		}
 	})

@@ -89,7 +89,7 @@ func send(ctx context.Context, addr, lines string) error {
 	}
 	answer := strings.TrimSpace(string(body))
 	rejected := 0
-	switch _, err := fmt.Sscanf(answer, "%d spans rejected", &rejected); {
+	switch _, err := fmt.Sscanf(answer, "%d items rejected", &rejected); {
 	case resp.StatusCode == http.StatusOK && err == nil:
 		return &pipeline.Partial{Rejected: rejected, Err: errors.New(answer)}
 	case resp.StatusCode == http.StatusOK:
@@ -158,7 +158,7 @@ func TestAnswers(t *testing.T) {
 		{"shop pay -1\n", 400, "line 1: duration is not a whole number of milliseconds; " + formatHint},
 		{"shop pay 60001\n", 400, "line 1: duration exceeds max_duration (1m0s)"},
 		{"busy pay 20\n", 429, "too much at once"},
-		{"unwanted pay 20\n", 200, "1 spans rejected: not wanted"},
+		{"unwanted pay 20\n", 200, "1 items rejected: not wanted"},
 		{"shop " + strings.Repeat("y", 200) + " 20\n", 413, ""},
 	} {
 		resp, err := http.Post(url, "text/plain", strings.NewReader(c.lines))
