@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
@@ -63,6 +64,12 @@ func request(t *testing.T) *otlpdata.Batch {
 // run sends n batches and returns the log without timestamps.
 func run(t *testing.T, cfg config, now func() time.Time, n int) string {
 	t.Helper()
+	return runBatch(t, request(t), cfg, now, n)
+}
+
+// runBatch is like run with a given batch.
+func runBatch(t *testing.T, b *otlpdata.Batch, cfg config, now func() time.Time, n int) string {
+	t.Helper()
 	var out bytes.Buffer
 	enc := zap.NewProductionEncoderConfig()
 	enc.TimeKey = ""
@@ -72,7 +79,6 @@ func run(t *testing.T, cfg config, now func() time.Time, n int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := request(t)
 	for range n {
 		if err := e.Consume(context.Background(), b); err != nil {
 			t.Fatal(err)
@@ -86,6 +92,35 @@ func TestVerbosity(t *testing.T) {
 		got := run(t, config{Verbosity: verbosity, Initial: 1}, time.Now, 1)
 		file := filepath.Join("testdata", verbosity+".jsonl")
 		golden.Check(t, file, got)
+	}
+}
+
+// Log records are written like spans.
+func TestVerbosityOfLogs(t *testing.T) {
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	rl.SetSchemaUrl("https://schema.test/1")
+	rl.Resource().Attributes().PutStr("service.name", "shop")
+	sl := rl.ScopeLogs().AppendEmpty()
+	sl.Scope().SetName("logger")
+	sl.Scope().SetVersion("1.2")
+	r := sl.LogRecords().AppendEmpty()
+	r.SetTimestamp(1_700_000_000_000_000_000)
+	r.SetObservedTimestamp(1_700_000_000_000_000_001)
+	r.SetSeverityNumber(plog.SeverityNumberError)
+	r.SetSeverityText("ERROR")
+	r.SetEventName("exception")
+	r.SetTraceID([16]byte{15: 1})
+	r.SetSpanID([8]byte{7: 2})
+	r.Body().SetEmptyMap().PutStr("message", "no cart")
+	r.Attributes().PutStr("exception.type", "NotFound")
+	sl.LogRecords().AppendEmpty().Body().SetStr("text")
+	b, err := otlpdata.FromLogs(ld, otlpdata.Meta{Tenant: "acme", Format: "otlp", Transport: "grpc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verbosity := range []string{verbosityBasic, verbosityNormal, verbosityDetailed} {
+		golden.Check(t, filepath.Join("testdata", "logs-"+verbosity+".jsonl"), runBatch(t, b, config{Verbosity: verbosity, Initial: 1}, time.Now, 1))
 	}
 }
 

@@ -100,7 +100,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	}
 	url := c.url(set.Signal)
 	if url == "" {
-		return nil, pipeline.BadKey(set.Signal.String()+"_endpoint", "must be set, or endpoint: a pipeline of %s has this exporter", set.Signal)
+		return nil, fmt.Errorf("%s_endpoint or endpoint must be set, because a pipeline of %[1]s has this exporter", set.Signal)
 	}
 	name, _, _ := strings.Cut(url, "?")
 	return &exporter{client: h, set: set, nextHop: client.NewNextHop(set), url: url, name: name, json: c.Encoding == encodingJSON,

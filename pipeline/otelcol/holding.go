@@ -93,7 +93,7 @@ var (
 	_ pipeline.Stopper = (*holdingProcessor)(nil)
 
 	_ pipeline.Replaceable = (*holdingProcessor)(nil)
-	_ pipeline.Replaceable = (*tracesProcessor)(nil)
+	_ pipeline.Replaceable = (*itemsProcessor)(nil)
 )
 
 func newHoldingProcessor(f processor.Factory, h Holding, set pipeline.Settings, c Config,

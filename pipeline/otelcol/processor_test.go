@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/attributesprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
@@ -13,6 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
 // sink records the batches that it gets and returns err.
@@ -114,5 +119,38 @@ func TestFromContext(t *testing.T) {
 		if org, found := attributes.Get("org"); org.Str() != want || found != (want != "") {
 			t.Errorf("org is %q, want %q", org.Str(), want)
 		}
+	}
+}
+
+// A processor of log records passes on what its component keeps and counts the rest as dropped.
+func TestLogs(t *testing.T) {
+	ld := plog.NewLogs()
+	list := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for _, text := range []string{"a", "b", "b"} {
+		list.AppendEmpty().Body().SetStr(text)
+	}
+	b, err := otlpdata.FromLogs(ld, otlpdata.Meta{Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := otelcol.Processor(filterprocessor.NewFactory(), otelcol.Explained(
+		func(component.Config, sampling.TraceID) sampling.Stage { return sampling.Stage{} }))
+	if !factory.TakesLogs() {
+		t.Error("the factory does not take logs")
+	}
+	f := pipelinetest.NewFixture("filter", 1<<20)
+	f.Settings.Signal = otlpdata.SignalLogs
+	next := &sink{}
+	p := buildWith(t, factory, f.Settings, map[string]any{"logs": map[string]any{"log_record": []any{`body == "b"`}}}, next)
+	dropped, err := p.(pipeline.Dropper).ConsumeDropping(t.Context(), b)
+	if err != nil || dropped != 2 || len(next.got) != 1 || next.got[0].Len() != 1 ||
+		next.got[0].Meta() != (otlpdata.Meta{Signal: otlpdata.SignalLogs, Tenant: "acme"}) {
+		t.Errorf("dropped %d, passed on %v, %v", dropped, next.got, err)
+	}
+	if before, err := b.Logs(); err != nil || before.LogRecordCount() != 3 {
+		t.Errorf("the batch was changed: %v", err)
+	}
+	if _, ok := p.(sampling.TraceExplainer).ExplainTrace(sampling.TraceID{}); ok {
+		t.Error("a processor of log records explains what it does with traces")
 	}
 }
