@@ -9,14 +9,14 @@ import (
 func itoa(i int) string { return strconv.Itoa(i) }
 
 // otherSignals leaves out pipelines for metrics and profiles, and for logs if a component cannot take
-// them, and the components that only they use, if there are also pipelines for traces.
+// them, and the components that only they use, if other pipelines are left.
 func (r *rewriter) otherSignals() {
 	reasons := map[string]string{} // by pipeline to be left out
 	for _, p := range r.Keys("service", "pipelines") {
 		switch typ := TypeOf(p); {
 		case typ == "metrics" || typ == "profiles":
 			reasons[p] = typ + " are not supported, only traces and logs"
-		case typ == "logs":
+		case typ == "logs" && !IsOwn(r): // the loader refuses such a pipeline in a file that was written for this program
 			if without := r.withoutLogs(p); len(without) > 0 {
 				reasons[p] = "logs are not supported with " + strings.Join(without, ", ")
 			}

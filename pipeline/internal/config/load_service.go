@@ -72,8 +72,7 @@ func (l *loader) checkLogs(p Pipeline, at []string) {
 			kind = pipeline.KindExporter
 		}
 		path := append(slices.Clone(at), kind.Section())
-		l.problem(l.valuePos(path), path, "%s works only with spans; a pipeline of log records can have %s", c.Key,
-			l.options.typesWithLogs(kind))
+		l.problem(l.valuePos(path), path, "%s works only with spans; %s of log records: %s", c.Key, kind.Section(), l.options.typesWithLogs(kind))
 	}
 }
 

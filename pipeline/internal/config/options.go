@@ -149,10 +149,10 @@ func (o *Options) typesWithLogs(kind pipeline.Kind) string {
 		}
 	}
 	if len(types) == 0 {
-		return "no " + kind.Section()
+		return "none"
 	}
 	slices.Sort(types)
-	return "the " + kind.Section() + " " + strings.Join(types, ", ")
+	return strings.Join(types, ", ")
 }
 
 // hasPreset reports whether the first source is a preset.
