@@ -103,9 +103,9 @@ func (f Factory) Doc(sentence string) Factory {
 	return f
 }
 
-// Logs returns a copy of the factory whose components can also be in pipelines of log records. They
-// consume batches of both signals, see otlpdata.Signal, but a processor or exporter never gets both:
-// pipelines of log records have exporters of their own, with the same configuration.
+// Logs returns a copy of the factory whose components can also be in pipelines of log records.
+// Batches have either signal, see otlpdata.Signal, but one processor or exporter never gets both:
+// see [Settings.Signal]. A receiver asks with [Takes] what its pipelines take.
 func (f Factory) Logs() Factory {
 	f.logs = true
 	return f

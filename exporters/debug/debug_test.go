@@ -120,7 +120,8 @@ func TestVerbosityOfLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, verbosity := range []string{verbosityBasic, verbosityNormal, verbosityDetailed} {
-		golden.Check(t, filepath.Join("testdata", "logs-"+verbosity+".jsonl"), runBatch(t, b, config{Verbosity: verbosity, Initial: 1}, time.Now, 1))
+		file := filepath.Join("testdata", "logs-"+verbosity+".jsonl")
+		golden.Check(t, file, runBatch(t, b, config{Verbosity: verbosity, Initial: 1}, time.Now, 1))
 	}
 }
 

@@ -46,7 +46,8 @@ func (e *exporter) detail(r plog.LogRecord, sl plog.ScopeLogs, rl plog.ResourceL
 	}
 	return []zap.Field{zap.Time("observed", unixNano(uint64(r.ObservedTimestamp()))), zap.Uint32("flags", uint32(r.Flags())),
 		zap.Uint32("dropped-attributes", r.DroppedAttributesCount()), raw("attributes", r.Attributes()),
-		zap.String("scope", sl.Scope().Name()), zap.String("scope-version", sl.Scope().Version()), raw("scope-attributes", sl.Scope().Attributes()),
+		zap.String("scope", sl.Scope().Name()), zap.String("scope-version", sl.Scope().Version()),
+		raw("scope-attributes", sl.Scope().Attributes()),
 		zap.String("scope-schema-url", sl.SchemaUrl()), raw("resource", rl.Resource().Attributes()), zap.String("schema-url", rl.SchemaUrl())}
 }
 

@@ -56,8 +56,8 @@ type File interface {
 }
 
 // Rewrite applies all rules for Collector files. known reports whether this program has components
-// of a type in a section, including types that the rules do not know; takesLogs reports whether they
-// can be in pipelines of logs.
+// of a type in a section, including types that the rules do not know; takesLogs reports whether
+// they can be in pipelines of logs.
 func Rewrite(f File, known, takesLogs func(section, typ string) bool) {
 	r := &rewriter{File: f, known: known, takesLogs: takesLogs}
 	r.otherSignals()

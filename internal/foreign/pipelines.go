@@ -8,8 +8,8 @@ import (
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// otherSignals leaves out pipelines for metrics and profiles, and for logs if a component cannot take
-// them, and the components that only they use, if other pipelines are left.
+// otherSignals leaves out pipelines for metrics and profiles, and for logs if a component cannot
+// take them, and the components that only they use, if other pipelines are left.
 func (r *rewriter) otherSignals() {
 	reasons := map[string]string{} // by pipeline to be left out
 	for _, p := range r.Keys("service", "pipelines") {

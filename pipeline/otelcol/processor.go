@@ -17,8 +17,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Processor returns the factory of a Collector processor. If the processor supports logs, it can also
-// be in pipelines of logs.
+// Processor returns the factory of a Collector processor. If the processor supports logs, it can
+// also be in pipelines of logs.
 func Processor(f processor.Factory, options ...Option) pipeline.Factory {
 	o := optionsOf(options)
 	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }

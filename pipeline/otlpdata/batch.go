@@ -30,9 +30,10 @@ type Meta struct {
 	Metadata Metadata
 }
 
-// Batch is one request with spans or, with [SignalLogs], log records. What is said of spans here and
-// in the methods applies to log records, too, unless they say otherwise. It is immutable and safe for concurrent use: branches, retries and
-// queues share one value. Each form of the data is derived at most once.
+// Batch is one request with spans or, with [SignalLogs], log records. What is said of spans applies
+// to log records, too, except in methods that visit or return spans. A Batch is immutable and safe
+// for concurrent use: branches, retries and queues share one value. Each form of the data is
+// derived at most once.
 type Batch struct {
 	meta     Meta
 	services []ServiceCount
@@ -201,8 +202,9 @@ func (b *Batch) Size() int {
 // [FromOTLP] and [FromJSON] know the number; others return 0.
 func (b *Batch) WalkMemory() int { return b.walk }
 
-// Walk calls v for every resource, scope and span of the batch, which must have [SignalTraces]; see [Walk] for a single chunk. It
-// returns errors of the visitor, and of encoding a batch of objects.
+// Walk calls v for every resource, scope and span of the batch, which must not have log records;
+// see [Walk] for a single chunk. It returns errors of the visitor, and of encoding a batch of
+// objects.
 func (b *Batch) Walk(v Visitor) error {
 	if b.meta.Signal != SignalTraces {
 		return errNotSpans

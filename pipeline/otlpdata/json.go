@@ -29,8 +29,8 @@ const (
 func MaxJSONBrackets(depth int) int { return jsonBracketsAround + jsonBracketsPerValue*depth }
 
 // FromJSON returns a Batch for a request in OTLP/JSON (opentelemetry-proto, "JSON Protobuf
-// Encoding") with spans or, with [SignalLogs], log records. Size and nesting are checked before anything is decoded, the other limits afterwards.
-// Errors are the same as for [FromOTLP].
+// Encoding") with spans or, with [SignalLogs], log records. Size and nesting are checked before
+// anything is decoded, the other limits afterwards. Errors are the same as for [FromOTLP].
 func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	lim = lim.orDefault()
 	if len(b) > lim.Bytes {

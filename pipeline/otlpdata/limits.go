@@ -7,8 +7,8 @@ import "fmt"
 type Limits struct {
 	// Bytes is the maximum size of the encoded request.
 	Bytes int
-	// Spans is the maximum number of spans or log records in the request, and also of resources and scopes
-	// together.
+	// Spans is the maximum number of spans or log records in the request, and also of resources and
+	// scopes together.
 	Spans int
 	// Depth is the maximum nesting of attribute values: 1 allows scalars, 2 arrays of scalars.
 	// Values above 10,000 count as 10,000, because values are read by recursion.

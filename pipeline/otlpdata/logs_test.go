@@ -143,8 +143,8 @@ func TestLogsInJSON(t *testing.T) {
 	}
 }
 
-// FuzzLogs compares with pdata: FromOTLP accepts a request exactly if pdata does and its encoding is
-// valid, and counts the same records.
+// FuzzLogs compares with pdata: FromOTLP accepts a request exactly if pdata does and its encoding
+// is valid, and counts the same records.
 func FuzzLogs(f *testing.F) {
 	f.Add(sampleLogs(f, 2))
 	f.Add(logsRequest(f))

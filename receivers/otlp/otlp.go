@@ -1,6 +1,6 @@
-// Package otlp receives spans and log records in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf
-// and JSON. It validates protobuf requests without decoding them into objects and passes on their
-// bytes. JSON is decoded into objects first.
+// Package otlp receives spans and log records in the OpenTelemetry protocol, over gRPC and over
+// HTTP in protobuf and JSON. It validates protobuf requests without decoding them into objects and
+// passes on their bytes. JSON is decoded into objects first.
 package otlp
 
 import (

@@ -21,9 +21,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// signal is an OTLP signal. SDKs and agents send all signals to one endpoint by default. The response
-// to requests that no pipeline takes is a partial success that rejects all items and says why,
-// because many clients do not show the body of an error.
+// signal is an OTLP signal. SDKs and agents send all signals to one endpoint by default. The
+// response to requests that no pipeline takes is a partial success that rejects all items and says
+// why, because many clients do not show the body of an error.
 type signal struct {
 	name     string // value of the label signal
 	service  string

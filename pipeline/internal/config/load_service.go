@@ -7,7 +7,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // loadService loads the service section and resolves the members of pipelines.
@@ -36,7 +35,7 @@ func (l *loader) loadPipeline(name string) {
 	case id.Type == "metrics" || id.Type == "profiles":
 		l.problem(pos, at[:2], "%s pipelines are not supported, only traces and logs; delete %s", id.Type, pos.Lines())
 		return
-	case id.Type != otlpdata.SignalTraces.String() && id.Type != otlpdata.SignalLogs.String():
+	case id.Type != typeTraces && id.Type != typeLogs:
 		l.problem(pos, at[:2], "pipeline %q has an unknown type; write traces or traces/%s", name, id.Type)
 		return
 	}
@@ -53,7 +52,7 @@ func (l *loader) loadPipeline(name string) {
 			l.problem(pos, at, "needs at least one %s", need.kind)
 		}
 	}
-	if p.Signal() == otlpdata.SignalLogs {
+	if p.Logs() {
 		l.checkLogs(p, at)
 	}
 	l.config.Pipelines = append(l.config.Pipelines, p)

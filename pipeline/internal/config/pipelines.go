@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // Pipeline is one pipeline.
@@ -15,13 +14,14 @@ type Pipeline struct {
 	Exporters  []*Component // exporters, and connectors that the pipeline feeds
 }
 
-// Signal returns what the pipeline passes on.
-func (p Pipeline) Signal() otlpdata.Signal {
-	if p.ID.Type == otlpdata.SignalLogs.String() {
-		return otlpdata.SignalLogs
-	}
-	return otlpdata.SignalTraces
-}
+// Types of pipelines, by what they pass on.
+const (
+	typeTraces = "traces"
+	typeLogs   = "logs"
+)
+
+// Logs reports whether the pipeline passes on log records instead of spans.
+func (p Pipeline) Logs() bool { return p.ID.Type == typeLogs }
 
 // Members returns all components in the order that spans pass them.
 func (p Pipeline) Members() []*Component {
@@ -66,7 +66,7 @@ func (c *Config) LogsOnly(m *Component) bool {
 	logs := false
 	for _, p := range c.Pipelines {
 		if slices.Contains(p.Members(), m) {
-			if p.Signal() == otlpdata.SignalTraces {
+			if !p.Logs() {
 				return false
 			}
 			logs = true

@@ -21,9 +21,9 @@ import (
 //
 //	curl --data-binary @FILE -H 'Content-Type: application/x-protobuf' localhost:4318/v1/traces
 //
-// A file of log records has the extension .logs.otlp and is an ExportLogsServiceRequest, for the path
-// /v1/logs. The name of a file ends with the exporter and, unless it is the default tenant, the tenant, which
-// must be sent with the file.
+// A file of log records has the extension .logs.otlp and is an ExportLogsServiceRequest, for the
+// path /v1/logs. The name of a file ends with the exporter and, unless it is the default tenant,
+// the tenant, which must be sent with the file.
 //
 // It is safe for concurrent use. A nil *DeadLetters writes nothing.
 type DeadLetters struct {

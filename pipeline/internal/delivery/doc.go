@@ -18,8 +18,8 @@ type Component struct {
 	Signal otlpdata.Signal // an edge passes on either spans or log records
 }
 
-// Name returns the ID, for log records with a suffix. It is the name of the edge where spans and log
-// records are listed together.
+// Name returns the ID, for log records with a suffix. It is the name of the edge where spans and
+// log records are listed together.
 func (c Component) Name() string { return NameOf(c.ID, c.Signal) }
 
 // NameOf returns the Name of the edge of a component.

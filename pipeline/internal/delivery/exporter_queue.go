@@ -208,7 +208,8 @@ func (e *ExporterEdge) stopDisk(ctx context.Context, q *diskQueue, done <-chan s
 	}
 	if left := q.state(); left.spans > 0 {
 		signal := e.component.Signal
-		e.log.Info(signal.Items()+" remain in the sending queue until the next start", zap.Int64(signal.Key(), left.spans), zap.Int64("bytes", left.bytes))
+		e.log.Info(signal.Items()+" remain in the sending queue until the next start", zap.Int64(signal.Key(), left.spans),
+			zap.Int64("bytes", left.bytes))
 	}
 	return errors.Join(err, q.shut())
 }

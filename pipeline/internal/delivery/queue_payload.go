@@ -62,8 +62,8 @@ func decodeBatch(payload []byte) (*otlpdata.Batch, error) {
 	for i := range lengths {
 		lengths[i] = r.count()
 	}
-	m := otlpdata.Meta{Signal: signal, Tenant: string(r.take(lengths[0])), Format: string(r.take(lengths[1])), Transport: string(r.take(lengths[2])),
-		Received: time.Unix(0, received)}
+	m := otlpdata.Meta{Signal: signal, Tenant: string(r.take(lengths[0])), Format: string(r.take(lengths[1])),
+		Transport: string(r.take(lengths[2])), Received: time.Unix(0, received)}
 	var parts []*otlpdata.Batch
 	for _, length := range lengths[3:] {
 		chunk := r.take(length)

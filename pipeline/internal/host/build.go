@@ -105,20 +105,20 @@ func (b *graphBuilder) addPipeline(p config.Pipeline) error {
 			}
 		}
 		to := b.nodes[e]
-		if p.Signal() == otlpdata.SignalLogs {
+		if signalOf(p) == otlpdata.SignalLogs {
 			var err error
 			if to, err = b.addLogs(e); err != nil {
 				return err
 			}
 		}
-		next = append(next, delivery.Way{Pipeline: p.ID, Signal: p.Signal(), To: to.consumer})
+		next = append(next, delivery.Way{Pipeline: p.ID, Signal: signalOf(p), To: to.consumer})
 	}
 	for _, c := range slices.Backward(p.Processors) {
-		n, err := b.add(&node{config: c, pipeline: p.ID.String(), signal: p.Signal()}, next)
+		n, err := b.add(&node{config: c, pipeline: p.ID.String(), signal: signalOf(p)}, next)
 		if err != nil {
 			return err
 		}
-		next = []delivery.Way{{Pipeline: p.ID, Signal: p.Signal(), To: n.consumer}}
+		next = []delivery.Way{{Pipeline: p.ID, Signal: signalOf(p), To: n.consumer}}
 	}
 	b.heads[p.ID] = next
 	return nil
@@ -237,7 +237,8 @@ func (b *graphBuilder) addEdge(n *node, set pipeline.Settings) {
 // collects reports whether an exporter behind a receiver keeps or discards spans.
 func (b *graphBuilder) collects(receiver *config.Component) bool {
 	return slices.ContainsFunc(b.config.FedBy(receiver), func(p config.Pipeline) bool {
-		return p.Signal() == otlpdata.SignalTraces && slices.ContainsFunc(b.config.ExportersBehind(p), func(e *config.Component) bool { return !b.nodes[e].forwardsOnly() })
+		ends := func(e *config.Component) bool { return !b.nodes[e].forwardsOnly() }
+		return !p.Logs() && slices.ContainsFunc(b.config.ExportersBehind(p), ends)
 	})
 }
 

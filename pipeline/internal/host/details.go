@@ -113,7 +113,7 @@ func (a *App) Components() []pipeline.Running {
 		r := pipeline.Running{Kind: n.config.Key.Kind, ID: n.config.Key.ID, Component: n.component}
 		for _, p := range c.Pipelines {
 			member := slices.ContainsFunc(p.Members(), func(m *config.Component) bool { return m.Key == n.config.Key })
-			if member && (n.pipeline == "" || n.pipeline == p.ID.String()) && (n.edge == nil || n.signal == p.Signal()) {
+			if member && (n.pipeline == "" || n.pipeline == p.ID.String()) && (n.edge == nil || n.signal == signalOf(p)) {
 				r.Pipelines = append(r.Pipelines, p.ID.String())
 			}
 		}

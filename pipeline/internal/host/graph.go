@@ -32,7 +32,7 @@ func (g *graph) find(key config.Key) *node {
 func (g *graph) member(p config.Pipeline, m *config.Component) *node {
 	i := slices.IndexFunc(g.nodes, func(n *node) bool {
 		return n.config.Key == m.Key && (n.pipeline == "" || n.pipeline == p.ID.String()) &&
-			(m.Key.Kind != pipeline.KindExporter || n.signal == p.Signal())
+			(m.Key.Kind != pipeline.KindExporter || n.signal == signalOf(p))
 	})
 	if i < 0 {
 		return nil

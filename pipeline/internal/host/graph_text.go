@@ -17,7 +17,7 @@ func (a *App) WriteGraph(w io.Writer) {
 		stages := []string{strings.Join(ids(p.Receivers), ", ")}
 		stages = append(stages, ids(p.Processors)...)
 		stages = append(stages, strings.Join(ids(p.Exporters), ", "))
-		fmt.Fprintf(w, "pipeline %s: %s\n  acknowledged %s are %s\n", p.ID, strings.Join(stages, " -> "), p.Signal().Items(), a.Durability(p))
+		fmt.Fprintf(w, "pipeline %s: %s\n  acknowledged %s are %s\n", p.ID, strings.Join(stages, " -> "), signalOf(p).Items(), a.Durability(p))
 	}
 	for _, m := range besidePipelines(c, g) {
 		fmt.Fprintf(w, "%s\n", m.Key)
@@ -80,7 +80,7 @@ func nodeNames(cs []*config.Component, p config.Pipeline) []string {
 		case pipeline.KindProcessor:
 			n.pipeline = p.ID.String()
 		case pipeline.KindExporter:
-			n.signal = p.Signal()
+			n.signal = signalOf(p)
 		}
 		names[i] = n.String()
 	}

@@ -115,7 +115,7 @@ func (a *App) logPipelines(c *config.Config, g *graph) {
 	for _, p := range c.Pipelines {
 		a.log.Info("pipeline ready", zap.String("pipeline", p.ID.String()), zap.Strings("receivers", ids(p.Receivers)),
 			zap.Strings("processors", ids(p.Processors)), zap.Strings("exporters", ids(p.Exporters)),
-			zap.String("acknowledged-"+p.Signal().Key()+"-are", durability(c, g, p, "%s: %s")))
+			zap.String("acknowledged-"+signalOf(p).Key()+"-are", durability(c, g, p, "%s: %s")))
 	}
 }
 

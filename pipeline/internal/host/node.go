@@ -40,6 +40,14 @@ type node struct {
 	stopped    chan struct{}          // closed when it has stopped in the background; nil before
 }
 
+// signalOf returns what a pipeline passes on.
+func signalOf(p config.Pipeline) otlpdata.Signal {
+	if p.Logs() {
+		return otlpdata.SignalLogs
+	}
+	return otlpdata.SignalTraces
+}
+
 // place identifies the role of a node. A node can replace another node with the same place.
 type place struct {
 	key      config.Key
@@ -49,8 +57,8 @@ type place struct {
 
 func (n *node) place() place { return place{n.config.Key, n.pipeline, n.signal} }
 
-// String returns kind, id and, for a processor, pipeline. The name of an exporter of log records says
-// so.
+// String returns kind, id and, for a processor, pipeline. The name of an exporter of log records
+// says so.
 func (n *node) String() string {
 	if n.pipeline != "" {
 		return n.config.Key.String() + " in " + n.pipeline

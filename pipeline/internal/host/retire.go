@@ -44,7 +44,8 @@ func newRetirement(a *App) *retirement {
 
 // emptyQueue stops an exporter when its queue is empty.
 func (r *retirement) emptyQueue(n *node) {
-	r.app.log.Info("emptying the sending queue of a removed exporter", zap.Stringer("exporter", n), zap.Int64(n.signal.Key(), n.edge.QueuedSpans()))
+	r.app.log.Info("emptying the sending queue of a removed exporter", zap.Stringer("exporter", n),
+		zap.Int64(n.signal.Key(), n.edge.QueuedSpans()))
 	r.queues.Go(func() {
 		r.log(n, stopSafely(r.ctx, n))
 		n.edge.ForgetQueue()

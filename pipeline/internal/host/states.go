@@ -182,7 +182,7 @@ func (a *App) Status() status.Report {
 			if n := graph.member(p, m); n != nil { // nil after a reload that failed to rebuild it
 				part = a.states.component(n)
 			}
-			part.Component = delivery.NameOf(m.Key.ID.String(), p.Signal())
+			part.Component = delivery.NameOf(m.Key.ID.String(), signalOf(p))
 			if m.Key.Kind == pipeline.KindConnector {
 				part.Role = roleOf(m, p).String()
 			}
