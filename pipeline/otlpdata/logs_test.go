@@ -143,6 +143,45 @@ func TestLogsInJSON(t *testing.T) {
 	}
 }
 
+// BenchmarkLogs validates log records of about 300 bytes, beside decoding them with pdata.
+func BenchmarkLogs(b *testing.B) {
+	const records = 512
+	r := plogotlp.NewExportRequest()
+	list := r.Logs().ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for i := range records {
+		rec := list.AppendEmpty()
+		rec.SetTimestamp(1_700_000_000_000_000_000)
+		rec.SetSeverityText("ERROR")
+		rec.SetTraceID([16]byte{byte(i)})
+		rec.SetSpanID([8]byte{byte(i)})
+		rec.Body().SetStr("could not charge the card: the provider did not answer in time, will be tried again later")
+		rec.Attributes().PutStr("exception.type", "TimeoutError")
+		rec.Attributes().PutStr("code.function.name", "payment.Charge")
+		rec.Attributes().PutStr("exception.message", "deadline of 250 ms exceeded while waiting for northpay")
+	}
+	enc, err := r.MarshalProto()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("FromOTLP", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := FromOTLP(enc, Meta{Signal: SignalLogs}, Limits{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
+		b.ReportMetric(float64(len(enc))/records, "bytes/record")
+	})
+	b.Run("pdata", func(b *testing.B) {
+		for b.Loop() {
+			if err := plogotlp.NewExportRequest().UnmarshalProto(enc); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
+	})
+}
+
 // FuzzLogs compares with pdata: FromOTLP accepts a request exactly if pdata does and its encoding
 // is valid, and counts the same records.
 func FuzzLogs(f *testing.F) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -113,7 +114,9 @@ func (m *Metrics) Dropped() (spans uint64) {
 		return 0 // the counters are always valid
 	}
 	for _, a := range all {
-		spans += uint64(a.lost)
+		if a.component.Signal == otlpdata.SignalTraces {
+			spans += uint64(a.lost)
+		}
 	}
 	return spans
 }

@@ -18,11 +18,14 @@ export function parts(b: Balance): { label: string; spans: number; bad?: boolean
   return all.filter((p) => p.always || p.spans !== 0).map(({ label, spans, bad }) => ({ label, spans, bad: bad && spans > 0 }));
 }
 
+/** Whether the pipelines pass on log records instead of spans. */
+function ofLogs(b: Balance): boolean { return b.pipelines.every((p) => p.split('/')[0] === 'logs'); }
+
 /** Whether the equation holds, and if it does not, why. */
 export function verdictText(b: Balance): { text: string; kind: 'ok' | 'warn' | 'partial' } {
   const n = count(Math.abs(b.difference));
   switch (b.verdict) {
-    case 'balanced': return { text: t('Balances: each span has exactly one outcome.'), kind: 'ok' };
+    case 'balanced': return { text: ofLogs(b) ? t('Balances: each log record has exactly one outcome.') : t('Balances: each span has exactly one outcome.'), kind: 'ok' };
     case 'in_progress': return { text: t('Balances: requests are being processed.'), kind: 'ok' };
     case 'twice': return { text: t('{n} spans were stored by one exporter and refused by another, so they count as both. Their senders resend them.', { n }), kind: 'warn' };
     case 'more': return { text: t('{n} more spans left than arrived: an earlier process left them in a queue on disk, or a processor creates spans.', { n }), kind: 'partial' };

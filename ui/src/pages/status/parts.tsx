@@ -84,7 +84,7 @@ export function Queues({ queues, hidden }: { queues: Queue[]; hidden: boolean })
         <table class={css.table}>
           <thead>
             <tr>
-              <th scope="col">{t('Exporter')}</th><th scope="col" class={css.wide}>{t('Kept in')}</th><th scope="col" class={css.number}>{t('Spans')}</th><th scope="col" class={css.number}>{t('Oldest')}</th>
+              <th scope="col">{t('Exporter')}</th><th scope="col" class={css.wide}>{t('Kept in')}</th><th scope="col" class={css.number}>{t('Waiting')}</th><th scope="col" class={css.number}>{t('Oldest')}</th>
               <th scope="col" class={css.number}>{t('Used')}</th><th scope="col" class={css.wide}>{t('When full')}</th>
             </tr>
           </thead>

@@ -59,4 +59,10 @@ describe('the equation', () => {
   it.each(['balanced', 'in_progress', 'twice', 'more', 'unknown', 'unbalanced'] as const)('explains %s', (verdict) => {
     expect(verdictText({ ...balance, verdict, difference: -3 }).text).toMatch(/\.$/);
   });
+
+  it('says log records of pipelines of logs', () => {
+    const text = (...pipelines: string[]) => verdictText({ ...balance, pipelines, verdict: 'balanced' }).text;
+    expect(text('logs', 'logs/internal')).toBe('Balances: each log record has exactly one outcome.');
+    expect(text('traces/logs')).toBe('Balances: each span has exactly one outcome.');
+  });
 });
