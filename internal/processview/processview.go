@@ -113,7 +113,8 @@ func (out *Explanation) addProcessors(pipelines []status.Pipeline, components []
 	for _, p := range pipelines {
 		for _, member := range p.Components {
 			i := slices.IndexFunc(components, func(c pipeline.Running) bool {
-				return c.Kind == pipeline.KindProcessor && member.Kind == c.Kind.String() && c.ID.String() == member.Component
+				return c.Kind == pipeline.KindProcessor && member.Kind == c.Kind.String() && c.ID.String() == member.Component &&
+					slices.Contains(c.Pipelines, p.Pipeline)
 			})
 			if i < 0 {
 				continue

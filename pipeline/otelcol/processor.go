@@ -39,13 +39,16 @@ func Processor(f processor.Factory, options ...Option) pipeline.Factory {
 // checkProcessor builds a processor on a trial basis, because some mistakes are found only then. If
 // start is set, it also starts and stops the processor.
 func checkProcessor(f processor.Factory, c component.Config, start bool) error {
-	next, err := consumer.NewTraces(func(context.Context, ptrace.Traces) error { return nil })
-	if err != nil {
-		return err
+	set := processor.Settings{ID: component.NewID(f.Type()), TelemetrySettings: silentTelemetry()}
+	if f.LogsStability() != component.StabilityLevelUndefined {
+		if _, err := f.CreateLogs(context.Background(), set, c, &sink{}); err != nil {
+			return err
+		}
 	}
-	p, err := f.CreateTraces(context.Background(), processor.Settings{
-		ID: component.NewID(f.Type()), TelemetrySettings: silentTelemetry(),
-	}, c, next)
+	if f.TracesStability() == component.StabilityLevelUndefined {
+		return nil
+	}
+	p, err := f.CreateTraces(context.Background(), set, c, &sink{})
 	if err != nil || !start {
 		return err
 	}

@@ -1,6 +1,7 @@
 package otlpdata
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -41,8 +42,7 @@ func (s Signal) Key() string { return strings.ReplaceAll(s.Items(), " ", "-") }
 
 // checkRecord validates an encoded LogRecord (opentelemetry-proto, logs.proto).
 func (w *walker) checkRecord(b []byte) error {
-	w.items = listLengths{}
-	kvs := w.span.Attributes[:0]
+	w.items, w.span.Attributes = listLengths{}, w.span.Attributes[:0]
 	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
@@ -57,7 +57,7 @@ func (w *walker) checkRecord(b []byte) error {
 			var body Value
 			err = body.decode(f.Data, w.lim.Depth)
 		case 6<<3 | protoenc.Length:
-			kvs, err = w.attribute(kvs, &w.items.attributes, f.Data, "")
+			w.span.Attributes, err = w.attribute(w.span.Attributes, &w.items.attributes, f.Data, "")
 		case 9<<3 | protoenc.Length:
 			err = new(TraceID).decode(f.Data)
 		case 10<<3 | protoenc.Length:
@@ -76,6 +76,9 @@ func (w *walker) checkRecord(b []byte) error {
 // to the caller. Each call decodes them.
 func (b *Batch) Logs() (plog.Logs, error) {
 	all := plog.NewLogs()
+	if b.meta.Signal != SignalLogs {
+		return all, errors.New("BUG: log records of a batch of spans are asked for")
+	}
 	chunks, err := b.chunks()
 	if err != nil {
 		return all, err

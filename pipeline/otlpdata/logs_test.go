@@ -154,7 +154,7 @@ func BenchmarkLogs(b *testing.B) {
 		rec.SetSeverityText("ERROR")
 		rec.SetTraceID([16]byte{byte(i)})
 		rec.SetSpanID([8]byte{byte(i)})
-		rec.Body().SetStr("could not charge the card: the provider did not answer in time, will be tried again later")
+		rec.Body().SetStr("could not charge the card: the provider did not answer in time, will be sent again later")
 		rec.Attributes().PutStr("exception.type", "TimeoutError")
 		rec.Attributes().PutStr("code.function.name", "payment.Charge")
 		rec.Attributes().PutStr("exception.message", "deadline of 250 ms exceeded while waiting for northpay")

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Balance is the equation of the spans of pipelines:
@@ -208,8 +209,11 @@ func (in *BalanceInput) verdict(b *Balance, group []Pipeline, unknown bool) Verd
 	return Unbalanced
 }
 
-// minSpanBytes is a lower bound for the encoded size of a span in bytes, in any format.
-const minSpanBytes = 16
+// Lower bounds for the encoded size in bytes of a span, in any format, and of a log record.
+const (
+	minSpanBytes   = 16
+	minRecordBytes = 2
+)
 
 // Unaccounted returns the part of Difference that requests in progress, of the given total size in
 // bytes, cannot explain. It is 0 if the verdict is [Unknown].
@@ -217,7 +221,11 @@ func (b *Balance) Unaccounted(inProgress int64) int64 {
 	if b.Verdict == Unknown {
 		return 0
 	}
-	return max(b.Difference-inProgress/minSpanBytes*int64(max(b.Ways, 1)), 0)
+	least := int64(minSpanBytes)
+	if slices.ContainsFunc(b.Pipelines, func(p string) bool { return p == "logs" || strings.HasPrefix(p, "logs/") }) {
+		least = minRecordBytes
+	}
+	return max(b.Difference-inProgress/least*int64(max(b.Ways, 1)), 0)
 }
 
 // fansOut reports whether a receiver of a group passes its spans to more than one way.

@@ -29,6 +29,7 @@ type Details struct {
 // of the other counters.
 type Account struct {
 	Component string    `json:"component"`
+	Signal    string    `json:"signal,omitempty"` // `logs` if it counts log records instead of spans
 	Kind      string    `json:"kind"`
 	In        int64     `json:"in"`       // offered
 	Accepted  int64     `json:"accepted"` // receivers: acknowledged
@@ -59,7 +60,8 @@ type Outcome struct {
 // Queue is the sending queue of an exporter.
 type Queue struct {
 	Component string        `json:"component"`
-	Storage   string        `json:"storage"` // `memory` or `disk`
+	Signal    string        `json:"signal,omitempty"` // `logs` if it holds log records instead of spans
+	Storage   string        `json:"storage"`          // `memory` or `disk`
 	Overflow  string        `json:"overflow"`
 	Spans     int64         `json:"spans"`
 	Bytes     int64         `json:"bytes"`

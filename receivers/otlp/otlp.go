@@ -77,8 +77,8 @@ func (c *httpConfig) Validate() error {
 			errs = append(errs, pipeline.BadKey(p.key, "%q must start with a slash, for example %s", p.path, p.example))
 		}
 	}
-	if c.LogsPath == c.TracesPath {
-		errs = append(errs, pipeline.BadKey("logs_url_path", "must differ from traces_url_path"))
+	if c.LogsPath == c.TracesPath || c.LogsPath == metricsPath {
+		errs = append(errs, pipeline.BadKey("logs_url_path", "must differ from traces_url_path and "+metricsPath))
 	}
 	return errors.Join(errs...)
 }

@@ -23,12 +23,13 @@ const readInterval = 100 * time.Millisecond
 func checkSpans(ctx context.Context, x *examination) []Finding {
 	var probes []*probe
 	for i := range x.listeners {
-		if l := &x.listeners[i]; l.component.Key.Kind == pipeline.KindReceiver {
+		l := &x.listeners[i]
+		if spans, _ := x.config.Signals(l.component); spans && l.component.Key.Kind == pipeline.KindReceiver {
 			probes = append(probes, x.probesOf(l)...)
 		}
 	}
 	if len(probes) == 0 {
-		return []Finding{newFinding("", Skipped, "no receivers in the configuration")}
+		return []Finding{newFinding("", Skipped, "no receivers of spans in the configuration")}
 	}
 	// The rest of the time is for the response to the last attempt.
 	ctx, cancel := context.WithTimeout(ctx, x.timeout*9/10)

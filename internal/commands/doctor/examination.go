@@ -47,7 +47,7 @@ func newExamination(config *app.Config, build status.Build, f *flags) *examinati
 	x.used = slices.DeleteFunc(config.Sorted(), func(c *app.Component) bool { return !used[c] })
 	for _, c := range x.used {
 		x.listeners = append(x.listeners, listenersOf(c)...)
-		x.hops = append(x.hops, connectionsOf(c)...)
+		x.hops = append(x.hops, connectionsOf(config, c)...)
 	}
 	x.query = strings.TrimRight(f.query, "/")
 	if x.query == "" {

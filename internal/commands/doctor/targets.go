@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -144,7 +146,7 @@ func (c *connection) String() string {
 }
 
 // connectionsOf returns the connections of a component.
-func connectionsOf(c *app.Component) (all []connection) {
+func connectionsOf(config *app.Config, c *app.Component) (all []connection) {
 	c.Walk(func(path []string, field any, _ reflect.StructTag) {
 		at := strings.Join(path, "::")
 		switch f := field.(type) {
@@ -153,7 +155,7 @@ func connectionsOf(c *app.Component) (all []connection) {
 				all = append(all, connection{component: c, path: at, grpc: f})
 			}
 		case *client.HTTPConfig:
-			if url := requestURL(c, f); url != "" {
+			for _, url := range requestURLs(config, c, f) {
 				all = append(all, connection{component: c, path: at, http: f, url: url})
 			}
 		}
@@ -166,15 +168,22 @@ func connectionsOf(c *app.Component) (all []connection) {
 	return all
 }
 
-// requestURL returns the URL to which a component sends requests.
-func requestURL(c *app.Component, http *client.HTTPConfig) string {
+// requestURLs returns the URLs to which a component sends requests.
+func requestURLs(config *app.Config, c *app.Component, http *client.HTTPConfig) (urls []string) {
 	if c.Factory.Type() != "otlphttp" {
-		return http.Endpoint
+		if http.Endpoint == "" {
+			return nil
+		}
+		return []string{http.Endpoint}
 	}
-	if url := text(c, "traces_endpoint"); url != "" {
-		return url
+	spans, logs := config.Signals(c)
+	for signal, used := range map[string]bool{"traces": spans || !logs, "logs": logs} {
+		if used {
+			urls = append(urls, cmp.Or(text(c, signal+"_endpoint"), strings.TrimRight(http.Endpoint, "/")+"/v1/"+signal))
+		}
 	}
-	return strings.TrimRight(http.Endpoint, "/") + "/v1/traces"
+	slices.Sort(urls)
+	return urls
 }
 
 // dial returns a connection to a gRPC listener of this installation.

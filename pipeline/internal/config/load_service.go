@@ -36,7 +36,7 @@ func (l *loader) loadPipeline(name string) {
 		l.problem(pos, at[:2], "%s pipelines are not supported, only traces and logs; delete %s", id.Type, pos.Lines())
 		return
 	case id.Type != typeTraces && id.Type != typeLogs:
-		l.problem(pos, at[:2], "pipeline %q has an unknown type; write traces or traces/%s", name, id.Type)
+		l.problem(pos, at[:2], "pipeline %q has an unknown type; write traces, traces/%s, logs or logs/%[2]s", name, id.Type)
 		return
 	}
 	m := l.config.Service.Pipelines[name]

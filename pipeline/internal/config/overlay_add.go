@@ -66,12 +66,12 @@ func (o *overlay) retarget(g GivenFlag) {
 	}
 }
 
-// mainPipeline returns the pipeline `traces`, or the only one.
+// mainPipeline returns the pipeline `traces`, or the only one of spans.
 func (o *overlay) mainPipeline() (id, missing string) {
-	ids := o.base.tree.Keys("service", "pipelines")
+	ids := slices.DeleteFunc(o.base.tree.Keys("service", "pipelines"), func(id string) bool { return strings.HasPrefix(id+"/", typeLogs+"/") })
 	switch {
-	case slices.Contains(ids, "traces"):
-		return "traces", ""
+	case slices.Contains(ids, typeTraces):
+		return typeTraces, ""
 	case len(ids) == 1:
 		return ids[0], ""
 	}

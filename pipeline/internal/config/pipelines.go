@@ -60,24 +60,28 @@ func (c *Config) feeding(connector *Component) []Pipeline {
 	return feeding
 }
 
+// Signals reports whether pipelines of spans and of log records have a component.
+func (c *Config) Signals(m *Component) (spans, logs bool) {
+	for _, p := range c.Pipelines {
+		if slices.Contains(p.Members(), m) {
+			spans, logs = spans || !p.Logs(), logs || p.Logs()
+		}
+	}
+	return spans, logs
+}
+
 // LogsOnly reports whether a component is in pipelines of log records but not in any of spans, and
 // no used component refers to it.
 func (c *Config) LogsOnly(m *Component) bool {
-	logs := false
-	for _, p := range c.Pipelines {
-		if slices.Contains(p.Members(), m) {
-			if !p.Logs() {
-				return false
-			}
-			logs = true
-		}
+	if spans, logs := c.Signals(m); spans || !logs {
+		return false
 	}
 	for user := range c.Used() {
 		if slices.ContainsFunc(user.References, func(r Reference) bool { return r.Target == m }) {
 			return false
 		}
 	}
-	return logs
+	return true
 }
 
 // leadsTo reports whether spans from a receiver or connector may reach a connector.

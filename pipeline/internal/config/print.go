@@ -46,7 +46,11 @@ func (c *Config) Print(w io.Writer, o PrintOptions) error {
 	root.add("service", service)
 	for _, pipe := range c.Pipelines {
 		if key := service.find("pipelines", pipe.ID.String()); key != nil {
-			key.HeadComment = "acknowledged spans are " + o.Durability(pipe)
+			items := "spans"
+			if pipe.Logs() {
+				items = "log records"
+			}
+			key.HeadComment = "acknowledged " + items + " are " + o.Durability(pipe)
 		}
 	}
 	enc := yaml.NewEncoder(w)

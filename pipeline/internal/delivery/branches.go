@@ -2,11 +2,13 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -17,28 +19,41 @@ type Way struct {
 	To       pipeline.Consumer
 }
 
-// NewSuccessor returns the Consumer behind a receiver or processor: the only way, or a fan-out of
-// all ways. Behind a receiver of spans and log records, each has its own ways.
-func NewSuccessor(ways []Way) pipeline.Consumer {
-	var bySignal [2][]Way
+// NewSignals returns the Consumer behind a receiver, where spans and log records each have their
+// own ways.
+func NewSignals(ways []Way) pipeline.Consumer {
+	var of [2][]Way
 	for _, w := range ways {
-		bySignal[w.Signal] = append(bySignal[w.Signal], w)
+		of[w.Signal] = append(of[w.Signal], w)
 	}
-	if len(bySignal[otlpdata.SignalLogs]) == 0 || len(bySignal[otlpdata.SignalTraces]) == 0 {
-		return newSuccessor(ways)
+	s := &signals{noWay{}, noWay{}}
+	for signal, ways := range of {
+		if len(ways) > 0 {
+			s[signal] = NewSuccessor(ways)
+		}
 	}
-	return &signals{newSuccessor(bySignal[otlpdata.SignalTraces]), newSuccessor(bySignal[otlpdata.SignalLogs])}
+	return s
 }
 
 // signals passes spans and log records to different Consumers, by otlpdata.Signal.
 type signals [2]pipeline.Consumer
 
-// Consume passes b on.
+// Consume passes b on. A Gate does the same itself.
 func (s *signals) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return s[b.Meta().Signal].Consume(ctx, b)
 }
 
-func newSuccessor(ways []Way) pipeline.Consumer {
+// noWay refuses the signal that no pipeline takes. The receiver has asked before, so a reload came
+// between. When the client tries again, the receiver rejects the signal as usual.
+type noWay struct{}
+
+// Consume returns an Unavailable error.
+func (noWay) Consume(_ context.Context, b *otlpdata.Batch) error {
+	return errclass.Unavailable(fmt.Errorf("no pipeline takes %s since the configuration was reloaded", b.Meta().Signal.Items()), 0)
+}
+
+// NewSuccessor returns the Consumer behind a processor: the only way, or a fan-out of all ways.
+func NewSuccessor(ways []Way) pipeline.Consumer {
 	if len(ways) == 1 {
 		return ways[0].To
 	}

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,6 +120,9 @@ func (e *ExporterEdge) InterruptRetries() {
 
 // Consume counts b, then queues it or passes it to the exporter.
 func (e *ExporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	if signal := b.Meta().Signal; signal != e.component.Signal {
+		return pipeline.Permanent(fmt.Errorf("BUG: %s for %s %s", signal.Items(), e.component.Kind, e.component.Name()))
+	}
 	e.count.in.Add(float64(b.Len()))
 	if e.queue != nil {
 		err := e.put(ctx, b)

@@ -208,7 +208,7 @@ func (e *ExporterEdge) stopDisk(ctx context.Context, q *diskQueue, done <-chan s
 	}
 	if left := q.state(); left.spans > 0 {
 		signal := e.component.Signal
-		e.log.Info(signal.Items()+" remain in the sending queue until the next start", zap.Int64(signal.Key(), left.spans),
+		e.log.Info(signal.Items()+" remain in the sending queue until the exporter is started again", zap.Int64(signal.Key(), left.spans),
 			zap.Int64("bytes", left.bytes))
 	}
 	return errors.Join(err, q.shut())

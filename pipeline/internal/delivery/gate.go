@@ -33,7 +33,15 @@ func (g *Gate) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		return err
 	}
 	defer g.leave(w)
-	return w.next.Consume(ctx, b)
+	return w.nextOf(b).Consume(ctx, b)
+}
+
+// nextOf returns the next Consumer for a batch.
+func (w *way) nextOf(b *otlpdata.Batch) pipeline.Consumer {
+	if s, ok := w.next.(*signals); ok {
+		return s[b.Meta().Signal]
+	}
+	return w.next
 }
 
 func (g *Gate) enter(ctx context.Context) (*way, error) {
@@ -134,10 +142,7 @@ func (g *Gate) consumeBy(ctx context.Context, b *otlpdata.Batch, some func(*fanO
 		return err
 	}
 	defer g.leave(w)
-	next := w.next
-	if s, ok := next.(*signals); ok {
-		next = s[b.Meta().Signal]
-	}
+	next := w.nextOf(b)
 	if f, ok := next.(*fanOut); ok {
 		return f.consume(ctx, some(f), b)
 	}

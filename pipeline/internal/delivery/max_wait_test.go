@@ -89,8 +89,8 @@ func TestLateAnswerNamesComponentAndSetting(t *testing.T) {
 		deadline time.Duration // of the client; 0: none
 		want     string
 	}{
-		{"timeout: 1m", 0, "exporter net: spans were not accepted within 8s (service::limits::max_wait)"},
-		{"timeout: 1m", 2 * time.Second, "exporter net: spans were not accepted within 1.8s (nine tenths of the deadline of the client)"},
+		{"timeout: 1m", 0, "exporter net: not accepted within 8s (service::limits::max_wait)"},
+		{"timeout: 1m", 2 * time.Second, "exporter net: not accepted within 1.8s (nine tenths of the deadline of the client)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, source := hosttest.StartNetWith(t, c.settings, "limits: {inflight: 1GiB}", func(ctx context.Context, _ *otlpdata.Batch) error {

@@ -47,4 +47,4 @@ type queueState struct {
 }
 
 // errEvicted is the outcome of batches that are dropped with `overflow: drop_oldest`.
-var errEvicted = errors.New("dropped from the full sending queue in favor of newer spans (overflow: drop_oldest)")
+var errEvicted = errors.New("dropped from the full sending queue in favor of newer requests (overflow: drop_oldest)")

@@ -199,7 +199,7 @@ func (q *diskQueue) queued(item spool.Item) (queued, bool) {
 	if !inMemory {
 		var err error
 		if b, err = decodeBatch(item.Payload); err == nil && int64(b.Len()) != item.Weight {
-			err = fmt.Errorf("%w: has %d spans", errPayload, b.Len())
+			err = fmt.Errorf("%w: has %d %s", errPayload, b.Len(), b.Meta().Signal.Items())
 		}
 		if err != nil {
 			q.log.Error("dropped a batch of the sending queue that cannot be decoded", zap.Int64(q.signal.Key(), item.Weight), zap.Error(err))

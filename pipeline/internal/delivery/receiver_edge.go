@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,14 +23,17 @@ const msgBatchProcessed = "Span batch processed by the collector."
 // ReceiverEdge is the Consumer between a receiver and its pipelines. It counts the spans and log
 // records that the receiver offers and their outcome.
 type ReceiverEdge struct {
-	next     pipeline.Consumer
-	metrics  *Metrics
-	tracer   *selftrace.Tracer
-	count    [2]outcomes // by otlpdata.Signal; those of log records are counted only if pipelines take them
-	takes    [2]atomic.Bool
-	received *Received
-	log      *zap.Logger
-	maxWait  func() WaitLimit // how long a client waits for its response
+	next    pipeline.Consumer
+	metrics *Metrics
+	tracer  *selftrace.Tracer
+
+	component Component   // of spans
+	count     [2]outcomes // by otlpdata.Signal; begun when a pipeline takes the signal
+	begun     [2]sync.Once
+	takes     [2]atomic.Bool
+	received  *Received
+	log       *zap.Logger
+	maxWait   func() WaitLimit // how long a client waits for its response
 	// collects is true if at least one exporter behind the receiver stores or discards spans. If
 	// all exporters only forward spans to next hops (as in an agent), the edge does not report the
 	// metrics and log messages that are specific to collectors.
@@ -39,8 +43,19 @@ type ReceiverEdge struct {
 // NewReceiverEdge returns the edge of a receiver with these settings that passes spans to next.
 // maxWait is called for each batch and returns the maximum time until Consume returns.
 func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings, maxWait func() WaitLimit) *ReceiverEdge {
-	return &ReceiverEdge{next: next, metrics: m, tracer: set.Tracer, log: set.Logger, maxWait: maxWait, received: m.Received(c),
-		count: [2]outcomes{newOutcomes(m, c, outcomeReceived, outcomeAccepted)}}
+	e := &ReceiverEdge{next: next, metrics: m, tracer: set.Tracer, log: set.Logger, maxWait: maxWait, received: m.Received(c), component: c}
+	e.countOf(otlpdata.SignalTraces)
+	return e
+}
+
+// countOf returns the counters of a signal.
+func (e *ReceiverEdge) countOf(s otlpdata.Signal) *outcomes {
+	e.begun[s].Do(func() {
+		c := e.component
+		c.Signal = s
+		e.count[s] = newOutcomes(e.metrics, c, outcomeReceived, outcomeAccepted)
+	})
+	return &e.count[s]
 }
 
 // SetWays sets where the spans and log records of the receiver go.
@@ -48,10 +63,8 @@ func (e *ReceiverEdge) SetWays(ways []Way) {
 	for s := range e.takes {
 		signal := otlpdata.Signal(s)
 		takes := slices.ContainsFunc(ways, func(w Way) bool { return w.Signal == signal })
-		if takes && e.count[s].vec == nil {
-			c := e.count[otlpdata.SignalTraces].component
-			c.Signal = signal
-			e.count[s] = newOutcomes(e.metrics, c, outcomeReceived, outcomeAccepted)
+		if takes {
+			e.countOf(signal)
 		}
 		e.takes[s].Store(takes)
 	}
@@ -110,7 +123,7 @@ func (e *ReceiverEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Ba
 }
 
 func (e *ReceiverEdge) countOffered(b *otlpdata.Batch) {
-	e.count[b.Meta().Signal].in.Add(float64(b.Len()))
+	e.countOf(b.Meta().Signal).in.Add(float64(b.Len()))
 	if b.Meta().Signal != otlpdata.SignalTraces {
 		return
 	}
@@ -122,7 +135,7 @@ func (e *ReceiverEdge) countOffered(b *otlpdata.Batch) {
 
 // countOutcome counts and logs the outcome of a batch that was counted as offered.
 func (e *ReceiverEdge) countOutcome(b *otlpdata.Batch, err error) {
-	refused := e.count[b.Meta().Signal].settle(b.Len(), err, outcomeRefused)
+	refused := e.countOf(b.Meta().Signal).settle(b.Len(), err, outcomeRefused)
 	if b.Meta().Signal != otlpdata.SignalTraces {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -38,8 +39,17 @@ func (a account) status() status.Account {
 		Accepted: o[outcomeAccepted], Sent: o[outcomeSent], Refused: o[outcomeRefused], Dropped: o[outcomeDropped], Lost: a.lost,
 		Queued: o[outcomeQueued], Held: o[outcomeHeld], Reasons: append([]status.Outcome{}, a.reasons...),
 		Branches: a.branches}
+	out.Signal = signalName(a.component)
 	status.SortReasons(out.Reasons)
 	return out
+}
+
+// signalName returns the signal of an edge as it is shown: "" for spans.
+func signalName(c Component) string {
+	if c.Signal == otlpdata.SignalTraces {
+		return ""
+	}
+	return c.Signal.String()
 }
 
 // Queues returns the state of all sending queues. config returns the settings of the queue of an
@@ -50,6 +60,7 @@ func (m *Metrics) Queues(config func(name string) pipeline.QueueConfig) []status
 		o := config(c.Name())
 		q := status.Queue{Component: c.Name(), Storage: "memory", Overflow: o.Overflow, Spans: s.spans, Bytes: s.bytes,
 			MaxBytes: int64(o.MaxBytes), Size: s.size, MaxSize: o.QueueSize, Sizer: o.Sizer, Waiting: s.requests}
+		q.Signal = signalName(c)
 		if o.Storage == queueopt.StorageDisk {
 			q.Storage = queueopt.StorageDisk
 		}

@@ -36,7 +36,7 @@ func (l WaitLimit) before(ctx context.Context) WaitLimit {
 type waitError struct{ limit WaitLimit }
 
 func (e *waitError) Error() string {
-	return fmt.Sprintf("spans were not accepted within %s (%s)", e.limit.Max.Round(time.Millisecond), e.limit.Setting)
+	return fmt.Sprintf("not accepted within %s (%s)", e.limit.Max.Round(time.Millisecond), e.limit.Setting)
 }
 
 func (e *waitError) Unwrap() error { return context.DeadlineExceeded }

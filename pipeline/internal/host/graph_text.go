@@ -52,7 +52,11 @@ func (a *App) WriteDot(w io.Writer) {
 	c, g := a.current()
 	fmt.Fprint(w, "digraph tracing {\n  rankdir=LR;\n  node [shape=box];\n")
 	for _, n := range g.nodes {
-		fmt.Fprintf(w, "  %q [label=%q];\n", n.String(), fmt.Sprintf("%s\n%s", n.config.Key.Kind, n.config.Key.ID))
+		name := n.config.Key.ID.String()
+		if n.edge != nil {
+			name = n.deliveryName().Name()
+		}
+		fmt.Fprintf(w, "  %q [label=%q];\n", n.String(), fmt.Sprintf("%s\n%s", n.config.Key.Kind, name))
 	}
 	for _, p := range c.Pipelines {
 		from := nodeNames(p.Receivers, p)

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -184,5 +185,45 @@ func TestReloadOfLogs(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// A batch that a receiver passes on after the last pipeline of its signal was removed is refused
+// for a retry, and reaches no pipeline of the other signal.
+func TestSignalThatIsNoLongerTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, arrived := hosttest.NewWorld(), &got{}
+		w.Accept = arrived.accept
+		factories := withLogs(w)
+		p := w.StartWith(t, factories, bothSignals)
+		source := w.Source["source"]
+		const of = "receivers: {source: }\nexporters: {hop: }\nservice: {pipelines: {%s: {receivers: [source], exporters: [hop]}}}"
+		for _, c := range []struct {
+			pipeline    string
+			taken, late *otlpdata.Batch
+		}{
+			{"traces", hosttest.OneSpan("a"), records(t, 1)},
+			{"logs", records(t, 1), hosttest.OneSpan("a")},
+		} {
+			load := func() (*app.Config, error) { return w.LoadWith(factories, fmt.Sprintf(of, c.pipeline)) }
+			if err := p.Reload(t.Context(), load); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := source.Consume(t.Context(), c.taken); err != nil {
+				t.Error(err)
+			}
+			err := source.Consume(t.Context(), c.late)
+			if err == nil || pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "since the configuration was reloaded") {
+				t.Errorf("only %s: %v", c.pipeline, err)
+			}
+			if items := arrived.take(); !maps.Equal(items, map[string]int{"hop " + c.pipeline: 1}) {
+				t.Errorf("only %s: %v arrived", c.pipeline, items)
+			}
+		}
+		if err := p.End(); err != nil {
+			t.Error(err)
+		}
+		p.CheckBalanced(t)
 	})
 }

@@ -127,11 +127,13 @@ func (n *node) lead() {
 // closed when no call uses the previous successors.
 func (n *node) leadTo(next []delivery.Way, m *delivery.Metrics) (left <-chan struct{}) {
 	n.next = next
-	if n.intake != nil {
-		n.intake.SetWays(next)
-	}
-	if n.config.Key.Kind == pipeline.KindConnector {
+	switch n.config.Key.Kind {
+	case pipeline.KindConnector:
 		return n.gate.Open(delivery.NewBranches(next, m, n.deliveryName().ID))
+	case pipeline.KindReceiver:
+		left = n.gate.Open(delivery.NewSignals(next))
+		n.intake.SetWays(next)
+		return left
 	}
 	return n.gate.Open(delivery.NewSuccessor(next))
 }

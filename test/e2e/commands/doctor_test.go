@@ -165,6 +165,26 @@ func TestDoctorSplit(t *testing.T) {
 	report.has(t, "spans", "skipped receivers::thriftudp::compact", "give --query URL")
 }
 
+// An exporter that only gets log records is tried at the URL for logs, and no span is sent through
+// a receiver that takes none.
+func TestDoctorLogs(t *testing.T) {
+	hop := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/in/v1/logs" {
+			t.Errorf("request to %s", r.URL)
+		}
+	}))
+	defer hop.Close()
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	yaml := fmt.Sprintf("receivers: {otlp: {protocols: {http: {endpoint: 'localhost:0'}}}}\nexporters: {otlphttp: {endpoint: '%s/in'}}\n"+
+		"service: {pipelines: {logs: {receivers: [otlp], exporters: [otlphttp]}}}", hop.URL)
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, report := doctor(t, "--config", file)
+	report.has(t, "connections", "exporters::otlphttp ("+hop.URL+"/in/v1/logs)")
+	report.has(t, "spans", "skipped", "no receivers of spans")
+}
+
 // A port that another process uses is named together with the process.
 func TestDoctorPortTaken(t *testing.T) {
 	host := ownHost(t, 128)

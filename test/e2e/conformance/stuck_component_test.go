@@ -43,7 +43,7 @@ service: {limits: {max_wait: 100ms}, pipelines: {traces: {receivers: [otlp], exp
 `, factory)
 	body := harness.JSONSpan("5b8efff798038103d269b633813fc60c", "shop", "pay", time.Now(), time.Second)
 	status, answer := p.PostOTLP("application/json", body)
-	const want = "exporter stuck: component has not returned: spans were not accepted within 100ms (service::limits::max_wait)"
+	const want = "exporter stuck: component has not returned: not accepted within 100ms (service::limits::max_wait)"
 	if status != http.StatusServiceUnavailable || !strings.Contains(answer, want) {
 		t.Errorf("status %d: %s", status, answer)
 	}

@@ -105,7 +105,7 @@ func ofProcess(index int, d *status.Details, waits map[string]int64) (all []caus
 		all = append(all, c)
 	}
 	for _, a := range d.Accounts {
-		if a.Lost > 0 {
+		if a.Lost > 0 && a.Signal == "" {
 			c := cause{Code: causeLost, Process: index, Component: a.Component, Spans: a.Lost}
 			for _, o := range a.Reasons {
 				if o.Outcome == "dropped" && o.Reason != "policy" {
@@ -122,7 +122,7 @@ func ofProcess(index int, d *status.Details, waits map[string]int64) (all []caus
 		}
 	}
 	for _, q := range d.Queues {
-		if q.Spans > 0 {
+		if q.Spans > 0 && q.Signal == "" {
 			all = append(all, cause{Code: causeQueued, Process: index, Component: q.Component, Spans: q.Spans, Duration: q.Age.Nanoseconds()})
 		}
 	}

@@ -80,7 +80,7 @@ func (s stage) ExplainTrace(id sampling.TraceID) (sampling.Stage, bool) {
 }
 
 func newProcess() *fakeProcess {
-	half := 0.5
+	half, traces := 0.5, []string{"traces"}
 	at := querytest.Noon
 	member := func(kind, id string) status.Component {
 		return status.Component{Component: id, Kind: kind, State: status.OK, Since: at}
@@ -109,10 +109,11 @@ func newProcess() *fakeProcess {
 		Configuration: "exporters:\n  disk: # secret\n",
 	}, components: []pipeline.Running{
 		{Kind: pipeline.KindExtension, ID: pipeline.ID{Type: "sampling"}, Component: provider{}},
-		{Kind: pipeline.KindProcessor, ID: pipeline.ID{Type: "tail_sampling"}, Component: stage{sampling.Stage{Kind: "processor",
-			Method: sampling.MethodPolicies, Verdict: sampling.Depends, Key: "policies", Wait: 5e9, Rules: []sampling.Rule{
+		{Kind: pipeline.KindProcessor, ID: pipeline.ID{Type: "tail_sampling"}, Pipelines: traces, Component: stage{sampling.Stage{
+			Kind: "processor", Method: sampling.MethodPolicies, Verdict: sampling.Depends, Key: "policies", Wait: 5e9, Rules: []sampling.Rule{
 				{Name: "errors", Type: "status_code", Text: "a span with status ERROR", Verdict: sampling.Depends}}}}},
-		{Kind: pipeline.KindProcessor, ID: pipeline.ID{Type: "probabilistic_sampler"}, Component: stage{sampling.Stage{Kind: "processor",
+		{Kind: pipeline.KindProcessor, ID: pipeline.ID{Type: "probabilistic_sampler"}, Pipelines: traces, Component: stage{sampling.Stage{
+			Kind:   "processor",
 			Method: sampling.MethodConsistent, Key: "sampling_percentage", Probability: &half}}},
 	}}
 	p.details.Balances = status.Balances(status.BalanceInput{Pipelines: p.details.Report.Pipelines, Accounts: p.details.Accounts,
