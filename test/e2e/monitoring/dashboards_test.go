@@ -151,6 +151,7 @@ func dashboardQueries(t *testing.T) map[string]string {
 type clients struct {
 	t          *testing.T
 	http       []string // OTLP over HTTP
+	logs       string   // the same, for logs
 	grpc       string   // OTLP over gRPC
 	datagrams  string
 	strategies string
@@ -161,6 +162,7 @@ type clients struct {
 func (in *installation) sendTraffic() (stop func()) {
 	c := clients{t: in.t, grpc: in.collector.OTLPGRPC(), datagrams: in.agent.Address("thriftudp", "compact"),
 		http:       []string{in.gateway.OTLPHTTP(), in.collector.OTLPHTTP(), in.full.OTLPHTTP()},
+		logs:       in.gateway.OTLPHTTP(),
 		strategies: in.agent.Address("sampling", "http"), query: in.query.QueryURL()}
 	return repeat(c.sendOnce)
 }
@@ -190,6 +192,7 @@ func (c *clients) sendOnce() {
 	for _, address := range c.http {
 		try(http.MethodPost, "http://"+address+"/v1/traces", body)
 	}
+	try(http.MethodPost, "http://"+c.logs+"/v1/logs", `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}`)
 	c.sendDatagram()
 	try(http.MethodPost, "http://"+c.grpc+"/v1/traces", body) // the wrong port
 	try(http.MethodGet, "http://"+c.strategies+"/sampling?service=checkout", "")

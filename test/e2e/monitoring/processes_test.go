@@ -39,11 +39,14 @@ exporters:
     protocol: {otlp: {tls: {insecure: true}}}
     resolver: {static: {hostnames: [%q]}}
     sending_queue: {queue_size: 100}
+  nop:
 extensions: {admin: {endpoint: "localhost:0"}}
 service:
   data_dir: %q
   extensions: [admin]
-  pipelines: {traces: {receivers: [otlp], processors: [probabilistic_sampler, tail_sampling], exporters: [load_balancing]}}
+  pipelines:
+    traces: {receivers: [otlp], processors: [probabilistic_sampler, tail_sampling], exporters: [load_balancing]}
+    logs: {receivers: [otlp], exporters: [nop]}
 `
 
 func install(t *testing.T) *installation {

@@ -71,7 +71,9 @@ test('completes a search step by step, and shows it as chips', () => visit(url +
   await page.getByRole('option', { name: 'web', exact: true }).waitFor();
   await expect.poll(() => page.getByRole('option').allTextContents()).toEqual(['checkout', 'web']);
   await page.keyboard.press('ArrowDown');
+  await page.getByRole('option', { name: 'checkout', selected: true }).waitFor();
   await page.keyboard.press('Enter');
+  await expect.poll(() => bar(page).inputValue()).toContain('"checkout"');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'service checkout', exact: true }).waitFor();
   await expect.poll(() => queryOf(page)).toBe('{ service = "checkout" }');
