@@ -12,7 +12,8 @@ import (
 var (
 	errJSONCut   = errors.New("otlp: JSON object is truncated")
 	errJSONTail  = errors.New("otlp: JSON object is followed by more data; send one object per request")
-	errJSONStart = errors.New("otlp: JSON must be an object with resourceSpans or resourceLogs")
+	errJSONStart = errors.New("otlp: JSON must be an object with resourceSpans")
+	errLogsStart = errors.New("otlp: JSON must be an object with resourceLogs")
 	errJSONName  = errors.New("otlp: JSON object has a member with an empty name")
 )
 
@@ -37,6 +38,9 @@ func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 		return nil, errTooManyBytes(lim.Bytes)
 	}
 	if err := scanJSON(b, lim.Depth); err != nil {
+		if err == errJSONStart && m.Signal == SignalLogs {
+			err = errLogsStart
+		}
 		return nil, err
 	}
 	enc, err := jsonToProto(b, m.Signal)

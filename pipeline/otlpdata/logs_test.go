@@ -141,6 +141,9 @@ func TestLogsInJSON(t *testing.T) {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
+	if _, err := FromJSON([]byte("[]"), Meta{Signal: SignalLogs}, Limits{}); err != errLogsStart {
+		t.Errorf("%v", err)
+	}
 }
 
 // BenchmarkLogs validates log records of about 300 bytes, beside decoding them with pdata.
