@@ -97,7 +97,7 @@ func TestPartialOverHTTP(t *testing.T) {
 		retryAfter string
 	}{
 		{nil, 200, `{"rejected":0}`, ""},
-		{&pipeline.Partial{Rejected: 2, Err: errors.New("no name")}, 200, `{"rejected":2,"error":"2 spans rejected: no name"}`, ""},
+		{&pipeline.Partial{Rejected: 2, Err: errors.New("no name")}, 200, `{"rejected":2,"error":"2 items rejected: no name"}`, ""},
 		{pipeline.Permanent(errors.New("no name")), 400, `{"rejected":0,"error":"no name"}`, ""},
 		{pipeline.Overloaded(errors.New("busy"), 1), 429, `{"rejected":0,"error":"busy"}`, "1"},
 	} {
