@@ -49,7 +49,7 @@ type Stop struct {
 }
 
 // OTLP is where a request to the OTLP receiver over HTTP arrives.
-var OTLP = Stop{"receivers/otlp.(*httpServer).traces", "r.Method", `"POST"`}
+var OTLP = Stop{"receivers/otlp.(*httpServer).receive", "r.Method", `"POST"`}
 
 // FreeAddress returns an address of this machine on which a debugger can listen.
 func FreeAddress(tb testing.TB) string {
