@@ -78,10 +78,16 @@ func lower(r *rewriter, _, path []string) {
 	}
 }
 
-// headers turns a list of names and values into a map.
+// headers turns a list of names and values into a map. A list with names that cannot be keys stays,
+// and is refused when the configuration is loaded.
 func headers(r *rewriter, block, path []string) {
 	if !r.Has(at(path, "0")...) {
 		return
+	}
+	for i := 0; r.Has(at(path, itoa(i))...); i++ {
+		if name := r.Text(at(path, itoa(i)+".name")...); name == "" || strings.Contains(name, "::") {
+			return
+		}
 	}
 	const list = "list of headers" // a name that no key has
 	moved := append(slices.Clone(block), list)
