@@ -77,13 +77,14 @@ func (e *exporter) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if !e.sampled() {
 		return nil
 	}
-	if b.Meta().Signal == otlpdata.SignalLogs {
-		return e.writeLogs(b)
-	}
-	e.log.Info("spans", zap.Int("spans", b.Len()), zap.Int("services", len(b.Services())), zap.Int("bytes", b.Size()),
-		zap.String("tenant", b.Meta().Tenant), zap.String("format", b.Meta().Format), zap.String("transport", b.Meta().Transport))
+	m := b.Meta()
+	e.log.Info(m.Signal.Items(), zap.Int(m.Signal.Key(), b.Len()), zap.Int("services", len(b.Services())), zap.Int("bytes", b.Size()),
+		zap.String("tenant", m.Tenant), zap.String("format", m.Format), zap.String("transport", m.Transport))
 	if e.cfg.Verbosity == verbosityBasic {
 		return nil
+	}
+	if m.Signal == otlpdata.SignalLogs {
+		return e.writeLogs(b)
 	}
 	w := &writer{log: e.log, detailed: e.cfg.Verbosity == verbosityDetailed}
 	if err := b.Walk(w); err != nil {

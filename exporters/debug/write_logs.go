@@ -11,13 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// writeLogs writes a batch of log records.
+// writeLogs writes a line for each log record.
 func (e *exporter) writeLogs(b *otlpdata.Batch) error {
-	e.log.Info("log records", zap.Int(b.Meta().Signal.Key(), b.Len()), zap.Int("services", len(b.Services())), zap.Int("bytes", b.Size()),
-		zap.String("tenant", b.Meta().Tenant), zap.String("format", b.Meta().Format), zap.String("transport", b.Meta().Transport))
-	if e.cfg.Verbosity == verbosityBasic {
-		return nil
-	}
 	ld, err := b.Logs()
 	if err != nil {
 		return pipeline.Permanent(fmt.Errorf("reading log records: %w", err))

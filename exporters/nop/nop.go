@@ -1,5 +1,5 @@
-// Package nop implements the `nop` exporter. It discards spans and log records, and is used to measure the pipeline
-// in front of it.
+// Package nop implements the `nop` exporter. It discards spans and log records, and is used to
+// measure the pipeline in front of it.
 package nop
 
 import (

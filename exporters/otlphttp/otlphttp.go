@@ -1,5 +1,5 @@
-// Package otlphttp implements the `otlphttp` exporter. It sends spans and log records to a next hop in
-// the OpenTelemetry protocol over HTTP. With the encoding proto, it does not decode them.
+// Package otlphttp implements the `otlphttp` exporter. It sends spans and log records to a next
+// hop in the OpenTelemetry protocol over HTTP. With the encoding proto, it does not decode them.
 package otlphttp
 
 import (

@@ -72,10 +72,9 @@ func (c *ServiceCount) Add(root, debug bool) {
 }
 
 // FromOTLP returns a Batch for an encoded ExportTraceServiceRequest or, with [SignalLogs],
-// ExportLogsServiceRequest. The Batch keeps b, which must
-// not be modified afterwards. The error is a *[LimitError] if the request exceeds lim; any other
-// error means that b is not such a message. Both are permanent: resending the same bytes cannot
-// succeed.
+// ExportLogsServiceRequest. The Batch keeps b, which must not be modified afterwards. The error is
+// a *[LimitError] if the request exceeds lim; any other error means that b is not such a message.
+// Both are permanent: resending the same bytes cannot succeed.
 func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 	var c counter
 	w := walkers.Get().(*walker)

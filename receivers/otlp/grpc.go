@@ -42,8 +42,7 @@ func (s *grpcServer) export(ctx context.Context, signal *signal, request []byte)
 	if !s.receiver.takes(signal) {
 		return s.reject(signal, request)
 	}
-	kind, _ := signal.kind()
-	b, err := otlpdata.FromOTLP(request, s.receiver.meta(ctx, kind, "grpc"), s.receiver.limits)
+	b, err := otlpdata.FromOTLP(request, s.receiver.meta(ctx, signal.kind, "grpc"), s.receiver.limits)
 	if err != nil {
 		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.GRPCStatus(pipeline.Permanent(err)).Err()

@@ -118,8 +118,7 @@ func (s *httpServer) read(r *http.Request, enc *encoding, signal *signal) (*otlp
 		return nil, err
 	}
 	defer memory.Release()
-	kind, _ := signal.kind()
-	b, err := enc.decode(body, s.receiver.meta(r.Context(), kind, "http"), s.receiver.limits)
+	b, err := enc.decode(body, s.receiver.meta(r.Context(), signal.kind, "http"), s.receiver.limits)
 	if err != nil {
 		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.Permanent(err)

@@ -25,7 +25,8 @@ import (
 // response to requests that no pipeline takes is a partial success that rejects all items and says
 // why, because many clients do not show the body of an error.
 type signal struct {
-	name     string // value of the label signal
+	kind     otlpdata.Signal // of batches; no pipeline takes metrics
+	name     string          // value of the label signal
 	service  string
 	file     string // .proto file of the service
 	items    string
@@ -55,28 +56,16 @@ var (
 		count: otlpdata.CountDataPoints, jsonItems: "dataPoints", rejected: "rejectedDataPoints",
 	}
 	logsSignal = &signal{
-		name: otlpdata.SignalLogs.String(), service: collectorPrefix[1:] + "logs.v1.LogsService",
+		kind: otlpdata.SignalLogs, name: otlpdata.SignalLogs.String(), service: collectorPrefix[1:] + "logs.v1.LogsService",
 		file: "opentelemetry/proto/collector/logs/v1/logs_service.proto", items: otlpdata.SignalLogs.Items(),
 		variable: "OTEL_LOGS_EXPORTER=none", endpoint: "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
 		count: otlpdata.CountLogRecords, jsonItems: "logRecords", rejected: "rejectedLogRecords",
 	}
 )
 
-// kind returns the otlpdata.Signal of a signal that pipelines may take.
-func (s *signal) kind() (kind otlpdata.Signal, ok bool) {
-	switch s {
-	case tracesSignal:
-		return otlpdata.SignalTraces, true
-	case logsSignal:
-		return otlpdata.SignalLogs, true
-	}
-	return 0, false
-}
-
 // takes reports whether a pipeline takes the signal now.
 func (r *receiver) takes(s *signal) bool {
-	kind, ok := s.kind()
-	return ok && pipeline.Takes(r.next, kind)
+	return s != metricsSignal && pipeline.Takes(r.next, s.kind)
 }
 
 // newRejectedCounter returns the counter of rejected items.

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// withLogs returns the fakes, of which all but the connector can be in pipelines of logs.
+// withLogs returns the fakes. All but the connector can be in pipelines of logs.
 func withLogs(w *hosttest.World) []pipeline.Factory {
 	factories := w.Factories()
 	for i, f := range factories {
